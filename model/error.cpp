@@ -1,0 +1,11 @@
+#include "indexpool/model/error.hpp"
+
+namespace indexpool {
+
+void require(bool condition, const char* what, std::source_location where) {
+  if (condition) return;
+  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                      what);
+}
+
+}  // namespace indexpool

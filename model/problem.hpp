@@ -1,0 +1,48 @@
+// One point of a suite: small, comparable, and printable as the command line that repeats it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "indexpool/model/config.hpp"
+
+namespace indexpool {
+
+enum class Op { project, pool, append, quantize_query, logits, topk };
+std::string_view to_string(Op op);
+
+// How tokens enter the cache: `prefill_chunk` tokens at a time up to `prefill_tokens`, then decode
+// steps of 1 + drafts tokens of which 1 + accepted stay (accepted drawn from the seed).
+struct Schedule {
+  std::int64_t prefill_tokens = -1;  // -1: all
+  std::int64_t prefill_chunk = 0;    // 0: in one shot
+  std::int64_t drafts = 0;           // speculative drafts per decode step, 0 to 6
+  bool operator==(const Schedule&) const = default;
+};
+
+struct Problem {
+  IndexerConfig indexer;
+  std::string mode = "vllm_fp8";
+  std::vector<std::int64_t> lengths = {259};  // tokens of each sequence
+  Schedule schedule;
+  std::int64_t states_per_page = 64;
+  std::string fill = "normal";
+  std::uint64_t seed = 1;
+
+  bool operator==(const Problem&) const = default;
+};
+void validate(const Problem& problem, std::string_view where);
+std::string describe(const Problem& problem);      // "glm 32x128 kpool 4 topk 2048, 1 x 259 tokens, ..."
+std::string repeat_line(const Problem& problem);   // "indexpool verify --mode vllm_fp8 --lengths 259 ..."
+
+// A suite file: axes whose cartesian product gives Problems.
+struct Suite {
+  std::string name, why;
+  std::vector<Problem> problems;
+};
+// Strict JSON; each case's axes are lists. `text` is the file's content, `where` its name.
+Suite parse_suite(std::string_view text, std::string_view where);
+
+}  // namespace indexpool
