@@ -88,6 +88,9 @@ struct PoolArgs {
   TailRing tail;                      // read for carried tokens
   PagedCache cache;
   PoolChecksum* checksums = nullptr;  // [job_count]; null: not wanted
+  // The same jobs on the host, for the declared traffic (scales of neighbouring slots share a
+  // sector). Null: slots 0, 1, 2, ... are assumed.
+  const PoolJob* host_jobs = nullptr;
 };
 
 // Runs after the pool kernel of the same chunk: a pool still needs what this overwrites.
@@ -113,6 +116,8 @@ struct AppendArgs {
   PoolChecksum* checksums = nullptr;    // by token of the step; written where a pool closes
   std::int64_t pools_closed = 0;        // host-side count of slots >= 0, for the declared traffic
   std::int64_t tokens = 0;              // host-side sum of AppendJob::tokens
+  const AppendJob* host_jobs = nullptr;       // the same on the host, for the declared traffic
+  const std::int64_t* host_slots = nullptr;
 };
 
 // Rotates (Hadamard) and quantises queries, one scale per (row, head). Quantised modes only.

@@ -16,6 +16,7 @@ struct PageLayout {
   bool scales = true;
   std::int64_t code_bytes() const;   // of one state
   std::int64_t scale_offset() const; // of the first scale in a page
+  // Whole 32-byte sectors: rounded up when states * (code_bytes + 4) is not a multiple of 32.
   std::int64_t page_bytes() const;
 };
 PageLayout page_layout(const Shape& shape, std::int64_t states_per_page);
