@@ -1,0 +1,200 @@
+// Architectures and devices from JSON, the key's name carrying the unit.
+#include <cmath>
+#include <filesystem>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "indexpool/model/config.hpp"
+#include "indexpool/model/data.hpp"
+#include "indexpool/model/error.hpp"
+#include "indexpool/model/strict_json.hpp"
+
+namespace indexpool {
+namespace {
+
+std::string sourced_text(const JsonValue& value) {
+  std::string text = value.text();
+  if (text.empty()) value.fail("found an empty text, expected one that names something");
+  return text;
+}
+
+double positive(const JsonValue& value) {
+  const double number = value.number();
+  if (!std::isfinite(number) || number <= 0) {
+    value.fail(fmt::format("found {}, expected a finite number above 0", number));
+  }
+  return number;
+}
+
+Constant read_constant(const JsonValue& value) {
+  const JsonObject object = value.object({"value", "low", "high", "source"});
+  const Constant constant{positive(object["value"]), positive(object["low"]),
+                          positive(object["high"]), sourced_text(object["source"])};
+  if (constant.low > constant.value || constant.value > constant.high) {
+    value.fail(fmt::format("found low {}, value {}, high {}; expected low <= value <= high",
+                           constant.low, constant.value, constant.high));
+  }
+  return constant;
+}
+
+IndexerConfig read_indexer(const JsonValue& value) {
+  const JsonObject object = value.object({"index_n_heads", "index_head_dim", "index_topk",
+                                          "index_kpool", "index_kpool_always_select_tail"});
+  IndexerConfig config;
+  config.index_n_heads = object["index_n_heads"].integer();
+  config.index_head_dim = object["index_head_dim"].integer();
+  config.index_topk = object["index_topk"].integer();
+  config.index_kpool = object["index_kpool"].integer();
+  config.index_kpool_always_select_tail = object["index_kpool_always_select_tail"].boolean();
+  validate(config, value.where());
+  return config;
+}
+
+// Layers, sizes and entries stay small enough that cache sizes at 2^40 tokens fit 63 bits or are
+// refused by checked_product.
+std::int64_t read_size(const JsonValue& value) { return value.integer(1); }
+
+ArchitectureConfig read_architecture(const JsonValue& root) {
+  const JsonObject object = root.object(
+      {"name", "source", "indexer", "layers", "indexer_layers", "hidden_size", "q_lora_rank",
+       "kv_lora_rank", "max_position_embeddings", "numeric_mode", "states_per_page"});
+  ArchitectureConfig architecture;
+  architecture.name = sourced_text(object["name"]);
+  architecture.source = sourced_text(object["source"]);
+  architecture.indexer = read_indexer(object["indexer"]);
+  architecture.layers = read_size(object["layers"]);
+  architecture.indexer_layers = object["indexer_layers"].integer(1, architecture.layers);
+  architecture.hidden_size = read_size(object["hidden_size"]);
+  architecture.q_lora_rank = read_size(object["q_lora_rank"]);
+  architecture.kv_lora_rank = read_size(object["kv_lora_rank"]);
+  architecture.max_position_embeddings = read_size(object["max_position_embeddings"]);
+  architecture.states_per_page = read_size(object["states_per_page"]);
+  const JsonValue mode = object["numeric_mode"];
+  architecture.numeric_mode = mode.text();
+  try {
+    numeric_mode(architecture.numeric_mode);
+  } catch (const ConfigError& error) {
+    mode.fail(error.what());
+  }
+  return architecture;
+}
+
+std::string read_compute_capability(const JsonValue& value) {
+  std::string text = value.text();
+  const std::size_t point = text.find('.');
+  const bool digits_and_point =
+      !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  if (!digits_and_point || point == 0 || point == std::string::npos || point + 1 == text.size() ||
+      text.find('.', point + 1) != std::string::npos) {
+    value.fail(fmt::format("found \"{}\", expected major.minor, for example \"8.0\"", text));
+  }
+  return text;
+}
+
+// The rates no measurement can lift above another: data sheet peak, then what streams reach.
+void check_rates(const DeviceSpec& device, const JsonObject& object) {
+  const auto at_most_peak = [&](const char* key, const Constant& rate) {
+    if (rate.high <= device.hbm_peak_bytes_per_s.high) return;
+    object[key].fail(fmt::format("high is {}, above hbm_peak_bytes_per_s ({})", rate.high,
+                                 device.hbm_peak_bytes_per_s.high));
+  };
+  at_most_peak("hbm_read_bytes_per_s", device.hbm_read_bytes_per_s);
+  at_most_peak("hbm_write_bytes_per_s", device.hbm_write_bytes_per_s);
+  at_most_peak("hbm_copy_bytes_per_s", device.hbm_copy_bytes_per_s);
+}
+
+DeviceSpec read_device(const JsonValue& root) {
+  const JsonObject object = root.object({"name",
+                                         "source",
+                                         "compute_capability",
+                                         "sm_count",
+                                         "warps_per_sm",
+                                         "memory_bytes",
+                                         "l2_capacity_bytes",
+                                         "shared_memory_per_sm_bytes",
+                                         "sm_clock_hz",
+                                         "hbm_peak_bytes_per_s",
+                                         "hbm_read_bytes_per_s",
+                                         "hbm_write_bytes_per_s",
+                                         "hbm_copy_bytes_per_s",
+                                         "hbm_loaded_latency_s",
+                                         "l2_bytes_per_s",
+                                         "l2_residency_bytes",
+                                         "l2_residency_exponent",
+                                         "shared_bytes_per_clock_per_sm",
+                                         "launch_s",
+                                         "graph_launch_s",
+                                         "matrix_flop_per_s",
+                                         "f32_flop_per_s"});
+  DeviceSpec device;
+  device.name = sourced_text(object["name"]);
+  device.source = sourced_text(object["source"]);
+  device.compute_capability = read_compute_capability(object["compute_capability"]);
+  device.sm_count = read_size(object["sm_count"]);
+  device.warps_per_sm = read_size(object["warps_per_sm"]);
+  device.memory = Bytes(read_size(object["memory_bytes"]));
+  device.l2_capacity = Bytes(read_size(object["l2_capacity_bytes"]));
+  device.shared_memory_per_sm = Bytes(read_size(object["shared_memory_per_sm_bytes"]));
+  device.sm_clock_hz = read_constant(object["sm_clock_hz"]);
+  device.hbm_peak_bytes_per_s = read_constant(object["hbm_peak_bytes_per_s"]);
+  device.hbm_read_bytes_per_s = read_constant(object["hbm_read_bytes_per_s"]);
+  device.hbm_write_bytes_per_s = read_constant(object["hbm_write_bytes_per_s"]);
+  device.hbm_copy_bytes_per_s = read_constant(object["hbm_copy_bytes_per_s"]);
+  device.hbm_loaded_latency_s = read_constant(object["hbm_loaded_latency_s"]);
+  device.l2_bytes_per_s = read_constant(object["l2_bytes_per_s"]);
+  device.l2_residency_bytes = read_constant(object["l2_residency_bytes"]);
+  device.l2_residency_exponent = read_constant(object["l2_residency_exponent"]);
+  device.shared_bytes_per_clock_per_sm = read_constant(object["shared_bytes_per_clock_per_sm"]);
+  device.launch_s = read_constant(object["launch_s"]);
+  device.graph_launch_s = read_constant(object["graph_launch_s"]);
+  device.f32_flop_per_s = read_constant(object["f32_flop_per_s"]);
+  for (const auto& [dtype, rate] : object["matrix_flop_per_s"].members()) {
+    if (!dtype_from_name(dtype)) rate.fail("expected a dtype's name as key, for example \"bf16\"");
+    device.matrix_flop_per_s[dtype] = read_constant(rate);
+  }
+  check_rates(device, object);
+  return device;
+}
+
+bool is_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
+
+std::vector<std::string> names_of(std::span<const DataFile> files) {
+  std::vector<std::string> names;
+  for (const DataFile& file : files) names.emplace_back(file.name);
+  return names;
+}
+
+// The JSON behind a built-in name or a path; `kind` and `folder` are for the error's text.
+JsonValue find_json(const std::string& name_or_path, std::span<const DataFile> files,
+                    std::string_view kind, std::string_view folder) {
+  if (is_path(name_or_path)) return read_json(name_or_path);
+  for (const DataFile& file : files) {
+    if (file.name == name_or_path) {
+      return parse_json(file.text, fmt::format("{}/{}.json", folder, file.name));
+    }
+  }
+  const std::vector<std::string> names = names_of(files);
+  throw ConfigError(fmt::format(
+      "unknown {} \"{}\"{} (built in: {}; for a file of your own, give a path with '/' or '.json')",
+      kind, name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+ArchitectureConfig load_architecture(const std::string& name_or_path) {
+  return read_architecture(
+      find_json(name_or_path, embedded_architectures(), "architecture", "architectures"));
+}
+
+DeviceSpec load_device(const std::string& name_or_path) {
+  return read_device(find_json(name_or_path, embedded_devices(), "device", "devices"));
+}
+
+std::vector<std::string> architecture_names() { return names_of(embedded_architectures()); }
+
+std::vector<std::string> device_names() { return names_of(embedded_devices()); }
+
+}  // namespace indexpool

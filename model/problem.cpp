@@ -1,0 +1,156 @@
+#include "indexpool/model/problem.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "indexpool/model/error.hpp"
+
+namespace indexpool {
+namespace {
+
+constexpr std::int64_t most_drafts = 6;  // as verified: 0 to 6 speculative drafts
+
+void require_at_least(std::int64_t value, std::int64_t least, const char* key,
+                      std::string_view where) {
+  if (value < least) {
+    throw ConfigError(
+        fmt::format("{}/{}: found {}, expected at least {}", where, key, value, least));
+  }
+}
+
+// Selected positions are 32-bit in the indexer's output.
+constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
+
+void validate_lengths(const Problem& problem, std::string_view where) {
+  if (problem.lengths.empty()) {
+    throw ConfigError(
+        fmt::format("{}/lengths: found no sequence, expected the tokens of at least one", where));
+  }
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < problem.lengths.size(); ++i) {
+    const std::int64_t length = problem.lengths[i];
+    if (length < 0 || length > most_tokens) {
+      throw ConfigError(fmt::format("{}/lengths/{}: found {} tokens, expected 0 to {}", where, i,
+                                    length, most_tokens));
+    }
+    rows = checked_sum(rows, length, "sum of lengths");
+  }
+  if (rows == 0) {
+    throw ConfigError(
+        fmt::format("{}/lengths: every sequence has 0 tokens, expected at least one token", where));
+  }
+  const IndexerConfig& indexer = problem.indexer;
+  try {  // the largest tensor a case holds: queries [N, H, D], at most 4 bytes an element
+    const std::int64_t row_bytes = indexer.index_n_heads * indexer.index_head_dim * 4;
+    checked_product(rows, row_bytes, "tokens * index_n_heads * index_head_dim * 4 bytes");
+    checked_product(rows, indexer.selection_width() * 4, "tokens * selected positions * 4 bytes");
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}/lengths: {}", where, error.what()));
+  }
+}
+
+// Counts equal lengths: "3 x 259", "1 x 5 + 2 x 64".
+std::string describe_lengths(const std::vector<std::int64_t>& lengths) {
+  constexpr std::size_t most_groups = 4;
+  std::string text;
+  std::size_t groups = 0;
+  for (std::size_t begin = 0; begin < lengths.size();) {
+    std::size_t end = begin;
+    while (end < lengths.size() && lengths[end] == lengths[begin]) ++end;
+    if (++groups > most_groups) {
+      return fmt::format("{} + {} more", text, lengths.size() - begin);
+    }
+    text += fmt::format("{}{} x {}", groups == 1 ? "" : " + ", end - begin, lengths[begin]);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(Op op) {
+  switch (op) {
+    case Op::project:
+      return "project";
+    case Op::pool:
+      return "pool";
+    case Op::append:
+      return "append";
+    case Op::quantize_query:
+      return "quantize_query";
+    case Op::logits:
+      return "logits";
+    case Op::topk:
+      return "topk";
+  }
+  throw InternalError("an Op outside its enumeration");
+}
+
+void validate(const Problem& problem, std::string_view where) {
+  validate(problem.indexer, where);
+  try {
+    numeric_mode(problem.mode);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}/mode: {}", where, error.what()));
+  }
+  const Schedule& schedule = problem.schedule;
+  require_at_least(schedule.prefill_tokens, -1, "prefill", where);
+  require_at_least(schedule.prefill_chunk, 0, "chunk", where);
+  require_at_least(schedule.drafts, 0, "drafts", where);
+  if (schedule.drafts > most_drafts) {
+    throw ConfigError(
+        fmt::format("{}/drafts: found {}, expected 0 to {}", where, schedule.drafts, most_drafts));
+  }
+  require_at_least(problem.states_per_page, 1, "page", where);
+  if (problem.states_per_page > std::numeric_limits<std::int32_t>::max()) {
+    throw ConfigError(fmt::format("{}/page: found {} states, expected at most {}", where,
+                                  problem.states_per_page,
+                                  std::numeric_limits<std::int32_t>::max()));
+  }
+  if (problem.fill.empty()) {
+    throw ConfigError(fmt::format("{}/fill: found an empty text, expected a fill's name", where));
+  }
+  validate_lengths(problem, where);
+}
+
+std::string describe(const Problem& problem) {
+  const IndexerConfig& indexer = problem.indexer;
+  const Schedule& schedule = problem.schedule;
+  std::string text = fmt::format(
+      "{} {}x{} kpool {} topk {}{}, {} tokens", problem.mode, indexer.index_n_heads,
+      indexer.index_head_dim, indexer.index_kpool, indexer.index_topk,
+      indexer.index_kpool_always_select_tail ? "" : " no tail", describe_lengths(problem.lengths));
+  if (schedule.prefill_tokens >= 0) text += fmt::format(", prefill {}", schedule.prefill_tokens);
+  if (schedule.prefill_chunk > 0) text += fmt::format(", chunks of {}", schedule.prefill_chunk);
+  if (schedule.drafts > 0) text += fmt::format(", {} drafts", schedule.drafts);
+  text += fmt::format(", pages of {}, fill {}, seed {}", problem.states_per_page, problem.fill,
+                      problem.seed);
+  return text;
+}
+
+// Mode and lengths always, so that the line names a problem and not a default suite; the rest where
+// it differs from the defaults.
+std::string repeat_line(const Problem& problem) {
+  static const Problem defaults;
+  std::string line = fmt::format("indexpool verify --mode {}", problem.mode);
+  const auto option = [&line](const char* name, const auto& value, const auto& standard) {
+    if (value != standard) line += fmt::format(" {} {}", name, value);
+  };
+  const IndexerConfig& indexer = problem.indexer;
+  option("--heads", indexer.index_n_heads, defaults.indexer.index_n_heads);
+  option("--head-dim", indexer.index_head_dim, defaults.indexer.index_head_dim);
+  option("--topk", indexer.index_topk, defaults.indexer.index_topk);
+  option("--kpool", indexer.index_kpool, defaults.indexer.index_kpool);
+  if (!indexer.index_kpool_always_select_tail) line += " --no-tail";
+  line += fmt::format(" --lengths {}", fmt::join(problem.lengths, ","));
+  option("--prefill", problem.schedule.prefill_tokens, defaults.schedule.prefill_tokens);
+  option("--chunk", problem.schedule.prefill_chunk, defaults.schedule.prefill_chunk);
+  option("--drafts", problem.schedule.drafts, defaults.schedule.drafts);
+  option("--page", problem.states_per_page, defaults.states_per_page);
+  option("--fill", problem.fill, defaults.fill);
+  option("--seed", problem.seed, defaults.seed);
+  return line;
+}
+
+}  // namespace indexpool
