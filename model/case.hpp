@@ -27,11 +27,11 @@ struct IndexerInputs {
   IndexerConfig config;
   NumericMode mode;
   std::vector<Sequence> sequences;
-  Tensor keys;          // [N, D] storage dtype: LayerNorm(W_k x)
-  Tensor gate_scores;   // [N, D] storage dtype
-  Tensor ape;           // [index_kpool, D] f32: position bias
-  Tensor queries;       // [N, H, D] storage dtype, before rotation
-  Tensor head_weights;  // [N, H] f32
+  Tensor keys;             // [N, D] storage dtype: LayerNorm(W_k x)
+  Tensor gate_scores;      // [N, D] storage dtype
+  Tensor ape;              // [index_kpool, D] f32: position bias
+  Tensor queries;          // [N, H, D] storage dtype, before rotation
+  Tensor head_weights;     // [N, H] f32
   double logit_scale = 1;  // logits = sum_h (head_weights * logit_scale) * relu(q . k)
 
   std::int64_t rows() const { return keys.empty() ? 0 : keys.dim(0); }
@@ -39,14 +39,14 @@ struct IndexerInputs {
 
 // Inputs of the projections. B x T padded; X = hidden size, R = q_lora_rank.
 struct ProjectionInputs {
-  Tensor hidden_states;   // [B, T, X]
-  Tensor q_resid;         // [B, T, R]
-  Tensor wq_b;            // [H * D, R]
-  Tensor wk;              // [D, X]
-  Tensor k_norm_weight;   // [D]
-  Tensor k_norm_bias;     // [D]
-  Tensor weights_proj;    // [H, X]
-  Tensor gate_weight;     // [D, X]: index_kpool_compress_gate
+  Tensor hidden_states;  // [B, T, X]
+  Tensor q_resid;        // [B, T, R]
+  Tensor wq_b;           // [H * D, R]
+  Tensor wk;             // [D, X]
+  Tensor k_norm_weight;  // [D]
+  Tensor k_norm_bias;    // [D]
+  Tensor weights_proj;   // [H, X]
+  Tensor gate_weight;    // [D, X]: index_kpool_compress_gate
   double k_norm_eps = 1e-6;
   bool present() const { return !hidden_states.empty(); }
 };

@@ -25,14 +25,15 @@ const DTypeInfo& info(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_safetensors_name(std::string_view name);
 
-// Round to nearest, ties to even; overflow goes to infinity (bf16, f16, e5m2); NaN stays NaN.
+// Round to nearest, ties to even; overflow goes to infinity; NaN becomes 0x7fff.
 std::uint16_t bf16_from_float(float value);
 std::uint16_t f16_from_float(float value);
 float float_from_bf16(std::uint16_t bits);
 float float_from_f16(std::uint16_t bits);
 
 // FP8 as in the OCP OFP8 specification: e4m3 (the "fn" variant: no infinities, NaN is 0x7f/0xff,
-// largest 448), e5m2 (infinities, largest 57344). Conversion saturates, as cvt.rn.satfinite does.
+// largest 448), e5m2 (infinities, largest 57344). Conversion rounds likewise, and saturates as
+// cvt.rn.satfinite does: infinities too become the largest value; NaN becomes 0x7f.
 std::uint8_t e4m3_from_float(float value);
 std::uint8_t e5m2_from_float(float value);
 float float_from_e4m3(std::uint8_t code);

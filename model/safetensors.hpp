@@ -28,8 +28,10 @@ struct TensorFile {
 // out of range, overlapping, with gaps, or not matching dtype and shape.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
-// Writes under a temporary name in the same folder, then renames. Tensors in name order, 8-byte
-// aligned header; the same content gives the same bytes.
+// Writes under a temporary name in the same folder (created if absent), then renames. Header in
+// name order, padded to 8 bytes; data by element size, largest first, so that every tensor is
+// aligned, then by name: the same content gives the same bytes. Throws EnvironmentError when it
+// cannot write.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 }  // namespace indexpool

@@ -15,8 +15,9 @@ namespace indexpool {
 
 using Shape = std::vector<std::int64_t>;
 
-std::int64_t element_count(const Shape& shape);  // throws ConfigError on overflow or a negative size
-std::string to_string(const Shape& shape);       // "[2, 37, 128]"
+std::int64_t element_count(
+    const Shape& shape);                    // throws ConfigError on overflow or a negative size
+std::string to_string(const Shape& shape);  // "[2, 37, 128]"
 
 // Copies share storage; `clone` does not. A tensor read from a memory-mapped file keeps the mapping
 // alive. `data()` of a mapped tensor must not be written.
@@ -35,7 +36,9 @@ class Tensor {
 
   std::byte* data() { return storage_.get(); }
   const std::byte* data() const { return storage_.get(); }
-  std::span<const std::byte> raw() const { return {data(), static_cast<std::size_t>(bytes().value)}; }
+  std::span<const std::byte> raw() const {
+    return {data(), static_cast<std::size_t>(bytes().value)};
+  }
 
   // Typed view; throws InternalError when sizeof(T) is not the element size.
   template <class T>

@@ -18,8 +18,12 @@ struct Quantity {
     value += other.value;
     return *this;
   }
-  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value + b.value); }
-  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) {
+    return Quantity(a.value + b.value);
+  }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) {
+    return Quantity(a.value - b.value);
+  }
   friend constexpr Quantity operator*(Quantity a, Rep n) { return Quantity(a.value * n); }
   friend constexpr Quantity operator*(Rep n, Quantity a) { return Quantity(a.value * n); }
 };
