@@ -16,6 +16,8 @@ struct CostTerm {
   Seconds time, low, high;
   std::string formula;   // "13.2 MB / 1776 GB/s"
   std::string source;    // of its constants
+
+  bool operator==(const CostTerm&) const = default;
 };
 
 struct Prediction {

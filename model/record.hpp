@@ -28,6 +28,7 @@ inline constexpr int record_schema = 1;
 enum class Status { passed, marginal, failed, untrusted, skipped, unsupported, error };
 std::string_view to_string(Status status);
 std::optional<Status> status_from_name(std::string_view name);
+// skipped < passed < marginal < unsupported < untrusted < failed < error.
 Status worst(Status a, Status b);
 
 // One check of a verdict: "bound", "quantiser", "scale", "weight_sum", "checksum", "selection",
@@ -38,6 +39,8 @@ struct Check {
   std::string reason;        // first violation, with coordinates; or why it is vacuous
   double utilisation = 0;    // worst error over its bound; 0 for exact checks
   std::int64_t compared = 0, violations = 0;
+
+  bool operator==(const Check&) const = default;
 };
 
 struct Verdict {
@@ -46,6 +49,8 @@ struct Verdict {
   std::vector<Check> checks;
   double worst_utilisation = 0;
   std::int64_t rows = 0, decidable_rows = 0;  // selection: rows whose set the bounds decide
+
+  bool operator==(const Verdict&) const = default;
 };
 
 struct Measurement {
@@ -53,12 +58,16 @@ struct Measurement {
   std::int64_t samples = 0;
   std::string cache;  // "cold" or "warm" L2
   std::string clock;  // "cuda_events", "graph_replay"
+
+  bool operator==(const Measurement&) const = default;
 };
 
 struct Environment {
   std::string target;    // "reference", "simt", "cuda"
   std::string device;    // "NVIDIA H200", or the executor's name
   std::string driver, toolkit, compiler, clocks, version;
+
+  bool operator==(const Environment&) const = default;
 };
 
 struct Record {
@@ -76,6 +85,8 @@ struct Record {
   std::map<std::string, double> values;  // further named numbers, unit in the name
   std::uint64_t seed = 0;
   std::string repeat;      // the command line that repeats it
+
+  bool operator==(const Record&) const = default;
 };
 
 std::string to_json_line(const Record& record);
