@@ -32,6 +32,8 @@ struct Kernel {
   std::optional<std::string> (*unsupported)(const OpArgs& args);
   void (*launch)(const OpArgs& args, LaunchContext& context);
   Work (*work)(const OpArgs& args);  // declared traffic and operations of one launch
+  // How the logits kernels accumulate q . k for these arguments; null: as f32_fma.
+  Accumulation (*accumulation)(const OpArgs& args) = nullptr;
 };
 
 // In the order of the list in kernels/CMakeLists.txt; CUDA rows only when built with a toolkit.

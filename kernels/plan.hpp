@@ -49,6 +49,8 @@ struct AppendPlan {
 AppendPlan plan_append(std::span<const StepRequest> step, std::int64_t index_kpool,
                        std::int64_t states_per_page);
 
+// Rows that share one pass over a pool tile: the tile's gather and conversion are paid once for 32.
+inline constexpr std::int64_t query_rows_per_tile = 32;
 // Tiles of at most `rows_per_tile` consecutive rows of one request.
 std::vector<QueryTile> plan_query_tiles(std::span<const QueryRow> rows, std::int64_t index_kpool,
                                         std::int64_t rows_per_tile);
