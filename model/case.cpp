@@ -1,0 +1,113 @@
+#include "indexpool/model/case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "indexpool/model/case_format.hpp"
+#include "indexpool/model/error.hpp"
+
+namespace indexpool {
+namespace {
+
+Shape index_of(std::int64_t flat, const Shape& shape) {
+  Shape index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = flat % shape[axis];
+    flat /= shape[axis];
+  }
+  return index;
+}
+
+// Elements of one token in [B, T, ...].
+std::int64_t elements_per_token(const Tensor& padded) {
+  return element_count(Shape(padded.shape().begin() + 2, padded.shape().end()));
+}
+
+void refuse_nan(const TensorFile& file, const std::string& name, std::int64_t begin,
+                std::int64_t end) {
+  const Tensor& tensor = file.require(name);
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!std::isnan(tensor.at(i))) continue;
+    throw ConfigError(fmt::format(R"({}: tensor "{}": found NaN at {}; expected numbers only)",
+                                  file.path.string(), name,
+                                  to_string(index_of(i, tensor.shape()))));
+  }
+}
+
+}  // namespace
+
+IndexerConfig read_indexer(const TensorFile& file, const JsonObject& description) {
+  IndexerConfig config;
+  config.index_n_heads = description["heads"].integer(1);
+  config.index_head_dim = description["head_dim"].integer(1);
+  config.index_topk = description["topk"].integer(1);
+  config.index_kpool = description["kpool"].integer(1);
+  const auto tail = description.find("always_select_tail");
+  config.index_kpool_always_select_tail = !tail || tail->boolean();
+  validate(config, file.path.string() + R"(: metadata "case")");
+  return config;
+}
+
+void refuse_unknown_tensors(const TensorFile& file, const std::vector<std::string>& known) {
+  for (const auto& [name, tensor] : file.tensors) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw ConfigError(fmt::format(R"({}: unknown tensor "{}"{} (known here: {}))",
+                                  file.path.string(), name, did_you_mean(name, known),
+                                  fmt::join(known, ", ")));
+  }
+}
+
+void refuse_nan(const TensorFile& file, const std::string& name) {
+  refuse_nan(file, name, 0, file.require(name).size());
+}
+
+void refuse_nan(const TensorFile& file, const std::string& name,
+                const std::vector<Sequence>& sequences) {
+  const Tensor& padded = file.require(name);
+  const std::int64_t width = elements_per_token(padded);
+  for (std::size_t row = 0; row < sequences.size(); ++row) {
+    const auto first = static_cast<std::int64_t>(row) * padded.dim(1) + sequences[row].first_key;
+    refuse_nan(file, name, first * width, (first + sequences[row].length) * width);
+  }
+}
+
+Tensor real_tokens(const Tensor& padded, const std::vector<Sequence>& sequences) {
+  std::int64_t tokens = 0;
+  for (const Sequence& sequence : sequences) tokens += sequence.length;
+  Shape shape(padded.shape().begin() + 1, padded.shape().end());
+  shape[0] = tokens;
+  Tensor result(padded.dtype(), shape);
+  const std::int64_t stride = elements_per_token(padded) * info(padded.dtype()).bytes;
+  if (stride == 0) return result;
+  for (std::size_t row = 0; row < sequences.size(); ++row) {
+    const Sequence& sequence = sequences[row];
+    if (sequence.length == 0) continue;
+    const auto first = static_cast<std::int64_t>(row) * padded.dim(1) + sequence.first_key;
+    std::memcpy(result.data() + sequence.first_row * stride, padded.data() + first * stride,
+                static_cast<std::size_t>(sequence.length * stride));
+  }
+  return result;
+}
+
+Case read_case(const std::filesystem::path& path) {
+  const TensorFile file = read_safetensors(path);
+  const auto text = file.metadata.find("case");
+  if (text == file.metadata.end()) {
+    throw ConfigError(path.string() +
+                      R"(: the header's __metadata__ has no "case"; expected the JSON that )"
+                      "describes an indexer case (tests/golden/README.md)");
+  }
+  const JsonValue description = parse_json(text->second, path.string() + R"(: metadata "case")");
+  bool has_stage = false;
+  for (const auto& [key, value] : description.members()) has_stage = has_stage || key == "stage";
+  Case result =
+      has_stage ? read_fp8_case(file, description) : read_projection_case(file, description);
+  result.name = path.stem().string();
+  return result;
+}
+
+}  // namespace indexpool
