@@ -1,4 +1,10 @@
 // Records to documents. Pure functions: nothing is run, the same records give the same bytes.
+//
+// A record's prediction is for its own problem unless Record::values says otherwise:
+//   predicted_tokens       context length the prediction is for
+//   predicted_load_bytes   global bytes read and written there, declared by the kernel
+//   predicted_store_bytes
+//   indexer_layers         layers of the model that run the operation
 #pragma once
 
 #include <filesystem>
@@ -13,9 +19,9 @@ namespace indexpool::reports {
 
 // A curve for the memory and time plots, computed by the caller from the cost model.
 struct Curve {
-  std::string name;    // "pooled indexer cache"
-  std::string plot;    // "memory" or "time"
-  std::string unit;    // "bytes" or "seconds"
+  std::string name;  // "pooled indexer cache"
+  std::string plot;  // "memory" or "time"
+  std::string unit;  // "bytes" or "seconds"
   std::vector<double> tokens, value, low, high;
 };
 
@@ -37,8 +43,8 @@ std::string svg_from_dot(const std::string& dot);
 void write_report(const std::filesystem::path& folder, const ReportInput& input);
 
 enum class Format { table, json, csv, md };
-// The side-by-side table: operation, reference, kernel and executor, status, worst error over bound,
-// decidable rows, counted bytes, predicted time, what limits it.
+// The side-by-side table: operation, reference, kernel and executor, status, worst error over
+// bound, decidable rows, counted bytes, predicted time, what limits it.
 std::string side_by_side(const std::vector<Record>& records, Format format);
 
 }  // namespace indexpool::reports
