@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "indexpool/model/cost.hpp"
+#include "indexpool/model/cost_corner.hpp"
+#include "indexpool/model/error.hpp"
+
+namespace indexpool {
+namespace {
+
+constexpr double sector_bytes = 32;      // unit of a global access, CUDA C++ Programming Guide
+constexpr double wavefront_bytes = 128;  // 32 banks of 4 bytes, CUDA C++ Programming Guide
+// Two sectors a clock between the L2 and one SM. Assumed: no source gives it for these devices; it
+// only decides the time of grids that leave SMs idle.
+constexpr double l2_port_bytes_per_clock = 64;
+
+std::string amount(double value, const char* unit) {
+  constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
+  std::size_t prefix = 0;
+  while (value >= 1000 && prefix + 1 < std::size(prefixes)) {
+    value /= 1000;
+    ++prefix;
+  }
+  return fmt::format("{:.4g} {}{}", value, prefixes[prefix], unit);
+}
+
+// The term whose time at each corner is seconds(corner).
+template <class SecondsAt>
+CostTerm term(const char* name, SecondsAt seconds, std::string formula, std::string source) {
+  return {name,
+          Seconds(seconds(Corner::expected)),
+          Seconds(seconds(Corner::fastest)),
+          Seconds(seconds(Corner::slowest)),
+          std::move(formula),
+          std::move(source)};
+}
+
+CostTerm nothing(const char* name) { return {name, {}, {}, {}, "nothing to do", ""}; }
+
+// Share of the SMs' throughput that the grid can use. Blocks that saturate their SM alone finish
+// after ceil(blocks / SMs) turns. Slowest: blocks bound by latency take a turn each whether or not
+// their neighbours' slots are empty.
+double busy_share(const Work& work, const DeviceSpec& device, Corner corner) {
+  if (work.blocks == 0) return 1;  // a grid that was not declared
+  const std::int64_t slots_per_sm =
+      corner == Corner::slowest ? std::max<std::int64_t>(1, work.blocks_per_sm) : 1;
+  return wave_efficiency(work.blocks, device.sm_count * slots_per_sm);
+}
+
+std::int64_t busy_sms(const Work& work, const DeviceSpec& device) {
+  return work.blocks == 0 ? device.sm_count : std::min(work.blocks, device.sm_count);
+}
+
+// What warms the L2 saves.
+double missing_share(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                     Corner corner) {
+  if (!options.warm_l2) return 1;
+  return 1 - resident_share_at(work.unique_read + work.unique_write, device, corner);
+}
+
+// Loads in flight on the whole device; 0 when the kernel does not say.
+double loads_in_flight(const Work& work, const DeviceSpec& device) {
+  const std::int64_t slots = device.sm_count * std::max<std::int64_t>(1, work.blocks_per_sm);
+  const std::int64_t resident = work.blocks == 0 ? slots : std::min(work.blocks, slots);
+  return static_cast<double>(resident) * static_cast<double>(work.in_flight_per_block.value);
+}
+
+// Loads in flight limit the reads; the writes ride along in proportion.
+BytesPerSecond stream_rate(const Work& work, const DeviceSpec& device, Corner corner) {
+  const BytesPerSecond rate = hbm_rate_at(work.unique_read, work.unique_write, device, corner);
+  const double loads = loads_in_flight(work, device);
+  if (loads == 0 || work.unique_read.value == 0) return rate;
+  const double read = static_cast<double>(work.unique_read.value);
+  const double total = read + static_cast<double>(work.unique_write.value);
+  return rate_in_flight_at(rate, loads * (total / read), device, corner);
+}
+
+// An FP8 code is exactly an f16, so a device without FP8 units converts and multiplies as f16.
+std::string matrix_units(const std::string& dtype, const DeviceSpec& device) {
+  if (device.matrix_flop_per_s.contains(dtype)) return dtype;
+  if (dtype == "e4m3" && device.matrix_flop_per_s.contains("f16")) return "f16";
+  std::string known;
+  for (const auto& [name, rate] : device.matrix_flop_per_s) {
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  throw ConfigError(fmt::format(
+      "device {}: /matrix_flop_per_s: found no rate for {}, which the operation multiplies in "
+      "(rates given: {}); choose another numeric mode or device, or add the rate",
+      device.name, dtype, known.empty() ? "none" : known));
+}
+
+}  // namespace
+
+CostTerm launch_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
+  require(work.launches >= 0, "launches are negative");
+  const Constant& launch = options.graph_launch ? device.graph_launch_s : device.launch_s;
+  return term(
+      "launch",
+      [&](Corner corner) { return static_cast<double>(work.launches) * delay_at(launch, corner); },
+      fmt::format("{} x {:.3g} us{}", work.launches, launch.value * 1e6,
+                  options.graph_launch ? " in a graph" : ""),
+      launch.source);
+}
+
+CostTerm serial_term(const Work& work) {
+  const double seconds = work.serial_latency.value;
+  require(seconds >= 0, "a serial latency is negative");
+  if (seconds == 0) return nothing("serial");
+  return term(
+      "serial", [&](Corner) { return seconds; },
+      fmt::format("{:.3g} us of dependent steps", seconds * 1e6), "declared by the kernel");
+}
+
+Bytes hbm_bytes(const Work& work, const DeviceSpec& device, const CostOptions& options) {
+  const double total = static_cast<double>((work.unique_read + work.unique_write).value);
+  if (!options.warm_l2) return work.unique_read + work.unique_write;
+  return Bytes(std::llround(total * missing_share(work, device, options, Corner::expected)));
+}
+
+CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
+  require(work.unique_read.value >= 0 && work.unique_write.value >= 0, "bytes are negative");
+  const double total = static_cast<double>((work.unique_read + work.unique_write).value);
+  if (total == 0) return nothing("hbm");
+  const auto seconds = [&](Corner corner) {
+    return total * missing_share(work, device, options, corner) /
+           stream_rate(work, device, corner).value;
+  };
+  return term("hbm", seconds,
+              fmt::format("{} / {}",
+                          amount(static_cast<double>(hbm_bytes(work, device, options).value), "B"),
+                          amount(stream_rate(work, device, Corner::expected).value, "B/s")),
+              device.hbm_read_bytes_per_s.source);
+}
+
+CostTerm l2_term(const Work& work, const DeviceSpec& device) {
+  const Traffic& traffic = work.traffic;
+  const double sectors = static_cast<double>(traffic.load_sectors + traffic.store_sectors);
+  const double bytes =
+      std::max({sectors * sector_bytes,
+                static_cast<double>((traffic.global_load + traffic.global_store).value),
+                static_cast<double>((work.unique_read + work.unique_write).value)});
+  if (bytes == 0) return nothing("l2");
+  const auto rate = [&](Corner corner) {
+    const double busy = static_cast<double>(busy_sms(work, device));
+    const double all = rate_at(device.l2_bytes_per_s, corner);
+    if (corner == Corner::slowest) return all * busy / static_cast<double>(device.sm_count);
+    return std::min(all, busy * l2_port_bytes_per_clock * rate_at(device.sm_clock_hz, corner));
+  };
+  return term(
+      "l2", [&](Corner corner) { return bytes / rate(corner); },
+      fmt::format("{} / {}", amount(bytes, "B"), amount(rate(Corner::expected), "B/s")),
+      device.l2_bytes_per_s.source);
+}
+
+CostTerm shared_term(const Work& work, const DeviceSpec& device) {
+  const Traffic& traffic = work.traffic;
+  const double bytes =
+      std::max(static_cast<double>(traffic.shared_wavefronts) * wavefront_bytes,
+               static_cast<double>((traffic.shared_load + traffic.shared_store).value));
+  if (bytes == 0) return nothing("shared");
+  const auto rate = [&](Corner corner) {
+    return rate_at(device.shared_bytes_per_clock_per_sm, corner) *
+           rate_at(device.sm_clock_hz, corner) * static_cast<double>(device.sm_count) *
+           busy_share(work, device, corner);
+  };
+  return term(
+      "shared", [&](Corner corner) { return bytes / rate(corner); },
+      fmt::format("{} / {}", amount(bytes, "B"), amount(rate(Corner::expected), "B/s")),
+      device.shared_bytes_per_clock_per_sm.source);
+}
+
+CostTerm matrix_term(const Work& work, const DeviceSpec& device) {
+  if (work.matrix_flop.value == 0) return nothing("matrix");
+  require(work.matrix_flop.value > 0, "matrix operations are negative");
+  const std::string units = matrix_units(work.matrix_dtype, device);
+  const Constant& peak = device.matrix_flop_per_s.at(units);
+  const auto rate = [&](Corner corner) {
+    return rate_at(peak, corner) * busy_share(work, device, corner);
+  };
+  return term(
+      "matrix", [&](Corner corner) { return work.matrix_flop.value / rate(corner); },
+      fmt::format("{} / {} in {}{}", amount(work.matrix_flop.value, "FLOP"),
+                  amount(rate(Corner::expected), "FLOP/s"), units,
+                  units == work.matrix_dtype ? "" : " (no " + work.matrix_dtype + " units)"),
+      peak.source);
+}
+
+CostTerm f32_term(const Work& work, const DeviceSpec& device) {
+  if (work.f32_flop.value == 0) return nothing("f32");
+  require(work.f32_flop.value > 0, "f32 operations are negative");
+  const auto rate = [&](Corner corner) {
+    return rate_at(device.f32_flop_per_s, corner) * busy_share(work, device, corner);
+  };
+  return term(
+      "f32", [&](Corner corner) { return work.f32_flop.value / rate(corner); },
+      fmt::format("{} / {}", amount(work.f32_flop.value, "FLOP"),
+                  amount(rate(Corner::expected), "FLOP/s")),
+      device.f32_flop_per_s.source);
+}
+
+}  // namespace indexpool
