@@ -30,8 +30,8 @@ Projected project(const Case& test_case, Precision precision = Precision::binary
 // first_pool[s] on.
 struct Pooled {
   std::vector<std::int64_t> first_pool;  // size sequences + 1
-  Bounded exact;    // [P, D] infinite precision
-  Bounded pooled;   // [P, D] faithful, rounded to mode.pooled
+  Bounded exact;                         // [P, D] infinite precision
+  Bounded pooled;                        // [P, D] faithful, rounded to mode.pooled
   Bounded rotated;  // [P, D] after the Hadamard and its rounding; equals `pooled` without one
   Bounded pool_weight_sum;  // [P]: largest deviation of a channel's weight sum from 1 (bound only)
 };
@@ -57,9 +57,10 @@ Quantised quantise(std::span<const double> values, const NumericMode& mode);
 // How an implementation accumulates a dot product; see the truncation model in logits.cpp.
 struct Accumulation {
   enum class Kind { f32_any_order, truncated, exact_integer } kind = Kind::f32_any_order;
-  int step = 16;            // products added per instruction
-  int fraction_bits = 24;   // kept below the largest summand
-  int output_bits = 23;     // of the result, truncated
+  int step = 16;           // products added per instruction
+  int fraction_bits = 24;  // kept below the largest summand
+  int output_bits = 23;    // of the result, truncated
+  int parts = 1;           // > 1: so many steps chained from zero, then added in f32, to nearest
 };
 Accumulation f32_any_order();
 Accumulation mma_f16_bf16();  // the wider of sm_80 (24 bits, two steps of 8) and sm_90 (25 bits)
@@ -73,8 +74,8 @@ struct LogitOperands {
   std::span<const double> query_scales;  // [N, H]; empty: 1
   std::span<const double> head_weights;  // [N, H]
   double logit_scale = 1;
-  std::span<const double> pools;         // [P, D] code values of one sequence
-  std::span<const double> pool_scales;   // [P]; empty: 1
+  std::span<const double> pools;        // [P, D] code values of one sequence
+  std::span<const double> pool_scales;  // [P]; empty: 1
 };
 // Logits of rows of one sequence: row i sees pools [0, visible[i]); [rows, max visible], entries
 // beyond are NaN. Bound: |s_k| (sum |w| eps_dot + gamma_(H+4) sum |w| relu).
