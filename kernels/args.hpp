@@ -34,7 +34,7 @@ struct alignas(16) PoolJob {
   std::int64_t last_row;        // row of its last token
   std::int64_t first_position;  // position of its first token in the sequence
   std::int32_t tail_block;
-  std::int32_t carried;         // 0 ... index_kpool - 1
+  std::int32_t carried;  // 0 ... index_kpool - 1
 };
 
 // One row to keep in a ring.
@@ -54,9 +54,10 @@ struct alignas(16) AppendJob {
   std::int32_t tail_block;
 };
 
-// Sums of one pool for fault detection (verify/checksum.hpp). The f32 pair is taken before rounding:
-// sum_c y_c and sum_c (c + 1) / D * y_c. The integer pair is over codes in units of their smallest
-// step: sum_c q_c and sum_c (c + 1) * q_c modulo 2^32; zero when the cache is not quantised.
+// Sums of one pool for fault detection (verify/checksum.hpp). The f32 pair is taken before
+// rounding: sum_c y_c and sum_c (c + 1) / D * y_c. The integer pair is over codes in units of their
+// smallest step: sum_c q_c and sum_c (c + 1) * q_c modulo 2^32; zero when the cache is not
+// quantised.
 struct alignas(16) PoolChecksum {
   float sum;
   float weighted_sum;
@@ -85,7 +86,7 @@ struct PoolArgs {
   const float* ape = nullptr;         // [index_kpool, D]
   const PoolJob* jobs = nullptr;
   std::int64_t job_count = 0;
-  TailRing tail;                      // read for carried tokens
+  TailRing tail;  // read for carried tokens
   PagedCache cache;
   PoolChecksum* checksums = nullptr;  // [job_count]; null: not wanted
   // The same jobs on the host, for the declared traffic (scales of neighbouring slots share a
@@ -113,10 +114,10 @@ struct AppendArgs {
   const std::int64_t* slots = nullptr;  // by token of the step
   TailRing tail;
   PagedCache cache;
-  PoolChecksum* checksums = nullptr;    // by token of the step; written where a pool closes
-  std::int64_t pools_closed = 0;        // host-side count of slots >= 0, for the declared traffic
-  std::int64_t tokens = 0;              // host-side sum of AppendJob::tokens
-  const AppendJob* host_jobs = nullptr;       // the same on the host, for the declared traffic
+  PoolChecksum* checksums = nullptr;     // by token of the step; written where a pool closes
+  std::int64_t pools_closed = 0;         // host-side count of slots >= 0, for the declared traffic
+  std::int64_t tokens = 0;               // host-side sum of AppendJob::tokens
+  const AppendJob* host_jobs = nullptr;  // the same on the host, for the declared traffic
   const std::int64_t* host_slots = nullptr;
 };
 
@@ -146,14 +147,14 @@ struct LogitsArgs {
   const float* query_scales = nullptr;  // [N, H]; null when not quantised
   const float* head_weights = nullptr;  // [N, H]
   float logit_scale = 1;
-  const QueryRow* rows = nullptr;       // [N]
+  const QueryRow* rows = nullptr;  // [N]
   const QueryTile* tiles = nullptr;
   std::int64_t row_count = 0, tile_count = 0;
-  std::int64_t max_pools = 0;           // largest QueryTile::pools
+  std::int64_t max_pools = 0;  // largest QueryTile::pools
   PagedCache cache;
   const std::int32_t* block_table = nullptr;  // [requests, block_table_width] page numbers
   std::int64_t block_table_width = 0;
-  float* logits = nullptr;              // [N, logits_stride]
+  float* logits = nullptr;  // [N, logits_stride]
   std::int64_t logits_stride = 0;
   const QueryTile* host_tiles = nullptr;  // the same on the host, for the declared traffic
   const QueryRow* host_rows = nullptr;
@@ -172,6 +173,7 @@ struct TopkArgs {
   const QueryRow* host_rows = nullptr;
 };
 
-using OpArgs = std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs, TopkArgs>;
+using OpArgs =
+    std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs, TopkArgs>;
 
 }  // namespace indexpool::kernels
