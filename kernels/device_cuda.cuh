@@ -155,6 +155,17 @@ inline void check_cuda(cudaError_t status, const char* what) {
                          cudaGetErrorName(status) + ")");
 }
 
+// Major times ten plus minor, of the current device.
+inline int ip_compute_capability(LaunchContext&) {
+  int device = 0, major = 0, minor = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute(compute capability)");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "cudaDeviceGetAttribute(compute capability)");
+  return 10 * major + minor;
+}
+
 // 48 KB is what a block gets without asking (CUDA programming guide, technical specifications).
 template <class Args>
 void ip_launch(LaunchContext& context, std::int64_t blocks, int threads, std::int64_t shared_bytes,
