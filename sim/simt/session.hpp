@@ -23,11 +23,11 @@ enum class MatrixModel { sm80, sm90 };
 
 struct Options {
   LaneOrder order = LaneOrder::forward;
-  std::uint64_t seed = 1;             // of the random order
-  bool count = true;                  // fill Session::counted
-  std::vector<std::int64_t> blocks;   // which blocks run; empty: all
+  std::uint64_t seed = 1;            // of the random order
+  bool count = true;                 // fill Session::counted
+  std::vector<std::int64_t> blocks;  // which blocks run; empty: all
   MatrixModel matrix = MatrixModel::sm80;
-  std::int64_t max_turns = 1 << 26;   // a block that needs more is reported as hung
+  std::int64_t max_turns = 1 << 26;  // a block that needs more is reported as hung
 };
 
 // What a kernel did that no kernel may do: divergent barrier, bad mask, deadlock, access outside a
@@ -35,7 +35,9 @@ struct Options {
 struct ExecutorError : std::runtime_error {
   ExecutorError(std::string kind_, const std::string& text, std::source_location where_)
       : std::runtime_error(text), kind(std::move(kind_)), where(where_) {}
-  std::string kind;  // "divergent_barrier", "bad_mask", "deadlock", "out_of_bounds", "misaligned"
+  // "divergent_barrier", "divergent_warp", "bad_mask", "deadlock", "hung", "out_of_bounds",
+  // "misaligned"
+  std::string kind;
   std::source_location where;
 };
 
@@ -48,7 +50,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // 256-byte aligned. A sparse buffer reads as zeros until written; others are filled with `poison`.
+  // 256-byte aligned. A sparse buffer reads as zeros until written; others are filled with
+  // `poison`.
   std::byte* allocate(std::string name, std::int64_t bytes, std::byte poison, bool sparse = false);
   void release(std::byte* buffer);
   // Empty when all guards are intact, else which buffer was written outside, and where.
