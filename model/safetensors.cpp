@@ -104,15 +104,22 @@ DType read_dtype(const JsonValue& value) {
       name));
 }
 
-Entry read_entry(const std::string& name, const JsonValue& value, std::int64_t data_bytes) {
+Entry read_entry(const std::string& name, const JsonValue& value, std::int64_t data_start,
+                 std::int64_t data_bytes) {
   const JsonObject object = value.object({"dtype", "shape", "data_offsets"});
   Entry entry{name, read_dtype(object["dtype"]), {}, 0, 0};
   for (const JsonValue& size : object["shape"].array()) entry.shape.push_back(size.integer(0));
   const JsonValue offsets = object["data_offsets"];
   const std::vector<JsonValue> pair = offsets.array();
   if (pair.size() != 2) offsets.fail(fmt::format("found {} numbers, expected 2", pair.size()));
-  entry.begin = pair[0].integer(0, data_bytes);
-  entry.end = pair[1].integer(entry.begin, data_bytes);
+  entry.begin = pair[0].integer(0);
+  entry.end = pair[1].integer(entry.begin);
+  if (entry.end > data_bytes) {
+    pair[1].fail(fmt::format(
+        "found {}, but {} bytes follow the header, which ends at byte {}; the file is truncated or "
+        "the offset wrong",
+        entry.end, data_bytes, data_start));
+  }
   std::int64_t expected = 0;
   try {
     expected = checked_product(element_count(entry.shape), info(entry.dtype).bytes, "its bytes");
@@ -183,7 +190,7 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
     if (key == metadata_key) {
       for (const auto& [item, content] : value.members()) file.metadata[item] = content.text();
     } else {
-      entries.push_back(read_entry(key, value, data_bytes));
+      entries.push_back(read_entry(key, value, data_start, data_bytes));
     }
   }
   check_layout(entries, data_bytes, data_start, name);

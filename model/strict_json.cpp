@@ -132,12 +132,15 @@ JsonValue parse_json(std::string_view text, std::string_view file) {
 }
 
 JsonValue read_json(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  if (!stream || std::filesystem::is_directory(path)) {
+  // Reading a folder throws an exception of the stream's own.
+  std::ifstream stream;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) stream.open(path, std::ios::binary);
+  if (!stream.is_open()) {
     throw ConfigError(fmt::format("{}: cannot be read; expected a JSON file", path.string()));
   }
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
   return parse_json(text, path.string());
 }
 
