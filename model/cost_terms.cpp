@@ -144,11 +144,13 @@ CostTerm l2_term(const Work& work, const DeviceSpec& device) {
                 static_cast<double>((traffic.global_load + traffic.global_store).value),
                 static_cast<double>((work.unique_read + work.unique_write).value)});
   if (bytes == 0) return nothing("l2");
+  // Slowest: each SM has its share of the L2 and no more.
   const auto rate = [&](Corner corner) {
     const double busy = static_cast<double>(busy_sms(work, device));
-    const double all = rate_at(device.l2_bytes_per_s, corner);
-    if (corner == Corner::slowest) return all * busy / static_cast<double>(device.sm_count);
-    return std::min(all, busy * l2_port_bytes_per_clock * rate_at(device.sm_clock_hz, corner));
+    const double share =
+        corner == Corner::slowest ? busy / static_cast<double>(device.sm_count) : 1;
+    return std::min(share * rate_at(device.l2_bytes_per_s, corner),
+                    busy * l2_port_bytes_per_clock * rate_at(device.sm_clock_hz, corner));
   };
   return term(
       "l2", [&](Corner corner) { return bytes / rate(corner); },
