@@ -1,0 +1,34 @@
+// Records of a long run, kept as they come so that an interrupted run loses nothing.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "indexpool/model/record.hpp"
+
+namespace indexpool::cli {
+
+// <folder>/records.partial.jsonl while the run lasts. A job is what one repeat line repeats.
+class Journal {
+ public:
+  // Without `resume`, throws ConfigError when an interrupted run left its journal in the folder.
+  // With it, takes over the records of finished jobs from the journal or from records.jsonl.
+  Journal(std::filesystem::path folder, bool resume);
+
+  bool finished(const std::string& repeat) const { return finished_.contains(repeat); }
+  const std::vector<Record>& records() const { return records_; }
+  void append(const std::vector<Record>& records);  // of one job; on disk when it returns
+  void remove();                                    // once the report is written
+
+ private:
+  std::filesystem::path path_;
+  std::vector<Record> records_;
+  std::set<std::string> finished_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+}  // namespace indexpool::cli

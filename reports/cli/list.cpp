@@ -1,0 +1,165 @@
+// indexpool list: what there is to name.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "indexpool/kernels/kernel.hpp"
+#include "indexpool/model/config.hpp"
+#include "indexpool/model/record.hpp"
+#include "indexpool/reports/cli/command.hpp"
+#include "indexpool/reports/cli/names.hpp"
+#include "indexpool/reports/cli/terminal.hpp"
+#include "indexpool/reports/quantity.hpp"
+#include "indexpool/reports/table.hpp"
+#include "indexpool/verify/verify.hpp"
+
+namespace indexpool::cli {
+namespace {
+
+struct Entry {
+  std::string name, what;
+};
+
+std::vector<Entry> models() {
+  std::vector<Entry> entries;
+  for (const std::string& name : architecture_names()) {
+    const ArchitectureConfig model = load_architecture(name);
+    const IndexerConfig& indexer = model.indexer;
+    entries.push_back({name, fmt::format("{} of {} layers, {} heads x {}, kpool {}, topk {}, {}",
+                                         model.indexer_layers, model.layers, indexer.index_n_heads,
+                                         indexer.index_head_dim, indexer.index_kpool,
+                                         indexer.index_topk, model.numeric_mode)});
+  }
+  return entries;
+}
+
+std::vector<Entry> devices() {
+  std::vector<Entry> entries;
+  for (const std::string& name : device_names()) {
+    const DeviceSpec device = load_device(name);
+    entries.push_back(
+        {name, fmt::format("compute capability {}, {} SMs, {} of memory, {}/s read",
+                           device.compute_capability, device.sm_count,
+                           reports::format_bytes(static_cast<double>(device.memory.value)),
+                           reports::format_bytes(device.hbm_read_bytes_per_s.value))});
+  }
+  return entries;
+}
+
+std::vector<Entry> suites() {
+  std::vector<Entry> entries;
+  for (const std::string& name : verify::suite_names()) {
+    const Suite suite = verify::load_suite(name);
+    entries.push_back({name, fmt::format("{} problems: {}", suite.problems.size(), suite.why)});
+  }
+  return entries;
+}
+
+std::string scale_text(ScaleRule rule) {
+  switch (rule) {
+    case ScaleRule::none:
+      return "no scale";
+    case ScaleRule::power_of_two:
+      return "power-of-two scale";
+    case ScaleRule::amax:
+      break;
+  }
+  return "amax scale";
+}
+
+std::vector<Entry> modes() {
+  std::vector<Entry> entries;
+  for (const NumericMode& mode : numeric_modes()) {
+    entries.push_back(
+        {mode.name,
+         fmt::format(
+             "{} in, pooled with {} to {}{}, {} cache, {}", info(mode.storage).name,
+             mode.pool_rounding == PoolRounding::f32_accumulate ? "f32 sums" : "rounded products",
+             info(mode.pooled).name, mode.hadamard ? ", Hadamard" : "", info(mode.cache).name,
+             scale_text(mode.scale))});
+  }
+  return entries;
+}
+
+std::vector<Entry> fills() {
+  std::vector<Entry> entries;
+  for (const std::string& name : verify::fill_names()) {
+    entries.push_back({name, verify::fill_purpose(name)});
+  }
+  return entries;
+}
+
+std::vector<Entry> kernel_entries() {
+  std::vector<Entry> entries;
+  for (const kernels::Kernel& kernel : kernels::kernels()) {
+    entries.push_back({std::string(kernel.name), "on " + std::string(kernel.target)});
+  }
+  return entries;
+}
+
+std::vector<Entry> ops() {
+  return {{std::string(to_string(Op::project)),
+           "queries, keys, gate scores and head weights from hidden states"},
+          {std::string(to_string(Op::pool)), "prefill: index_kpool keys become one cached pool"},
+          {std::string(to_string(Op::append)), "decode: new tokens through the tail ring"},
+          {std::string(to_string(Op::quantize_query)), "queries rotated and quantised"},
+          {std::string(to_string(Op::logits)), "every visible pool scored against every query"},
+          {std::string(to_string(Op::topk)), "the best pools as token positions, and the tail"}};
+}
+
+struct Kind {
+  const char* name;
+  std::vector<Entry> (*entries)();
+};
+constexpr Kind kinds[] = {{"models", models}, {"devices", devices}, {"suites", suites},
+                          {"modes", modes},   {"fills", fills},     {"kernels", kernel_entries},
+                          {"ops", ops}};
+
+std::string kind_names() {
+  std::string text;
+  for (const Kind& kind : kinds) text += std::string(text.empty() ? "" : ", ") + kind.name;
+  return text;
+}
+
+struct ListOptions {
+  std::string kind, out;
+  FormatOption format;
+};
+
+int list_what(const ListOptions& options) {
+  const reports::Format format = options.format.parsed();
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds) known.emplace_back(kind.name);
+  if (!options.kind.empty()) require_known("list", options.kind, known);
+  reports::Table table{{{"kind", "kind"}, {"name", "name"}, {"what", "what it is"}}, {}};
+  for (const Kind& kind : kinds) {
+    if (!options.kind.empty() && options.kind != kind.name) continue;
+    for (const Entry& entry : kind.entries()) {
+      table.rows.push_back({std::string(kind.name), entry.name, entry.what});
+    }
+  }
+  if (options.out.empty()) {
+    print(reports::render(table, format, colour_wanted()));
+  } else {
+    write_text(options.out, reports::render(table, format));
+  }
+  return exit_passed;
+}
+
+std::function<int()> declare_list(CLI::App& app) {
+  auto options = std::make_shared<ListOptions>();
+  app.add_option("what", options->kind, kind_names());
+  app.add_option("--out", options->out, "file to write instead of standard output");
+  options->format.declare(app);
+  return [options] { return list_what(*options); };
+}
+
+}  // namespace
+
+extern const Command list_command = {"list", "Models, devices, suites, modes, fills, kernels, ops",
+                                     "  indexpool list\n"
+                                     "  indexpool list fills --format json\n",
+                                     declare_list};
+
+}  // namespace indexpool::cli
