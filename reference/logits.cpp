@@ -10,11 +10,12 @@
 //     and adds the last to the accumulator to nearest: the cuts then scale with the instruction's
 //     own share of S, which add up to S, and only u S remains for every addition.
 //   exact_integer: none; the conversion to binary32 rounds beyond 2^24.
-//   When every product is a multiple of a unit U and S <= 2^23 U, all of the above are exact.
+//   When every product is a multiple of a unit U and S <= 2^23 U, all of the above are exact
+//   (unless a folded scale rounds first).
 // ReLU is monotone, so it maps ends to ends: a dot product surely below zero contributes exactly 0.
 // Head sum: constant, two products for the prescaled head weight, product with the ReLU, H - 1
 // additions, scale of the key: gamma_(H+4) sum|w| relu. Scales folded into dequantised operands
-// round inside the dot product instead (gamma_(D+2)); by powers of two they do not round at all.
+// round inside a binary32 dot product instead (gamma_(D+2)); powers of two do not round at all.
 #include <algorithm>
 #include <cmath>
 
@@ -40,7 +41,7 @@ Accumulation mma_i8() { return {Accumulation::Kind::exact_integer, 32, 0, 0, 1};
 namespace {
 
 // Relative to S = sum |q k|: the bound on a dot product's error.
-double dot_error(const Accumulation& accumulation, std::int64_t dim, double folded_scales) {
+double dot_error(const Accumulation& accumulation, std::int64_t dim, int folded_scales) {
   const double n = static_cast<double>(dim);
   if (accumulation.kind == Accumulation::Kind::f32_any_order) return gamma(n + folded_scales);
   if (accumulation.kind == Accumulation::Kind::exact_integer) return 0;
@@ -51,7 +52,7 @@ double dot_error(const Accumulation& accumulation, std::int64_t dim, double fold
   const double first_order =
       accumulation.parts > 1 ? parts * cut + instructions * u32 : instructions * cut;
   // M and the sums are those of computed values, larger than S by no more than the error itself.
-  return first_order * (1 + 2 * first_order) + gamma(folded_scales);
+  return first_order * (1 + 2 * first_order);
 }
 
 bool powers_of_two(std::span<const double> scales) {
@@ -83,10 +84,11 @@ class LogitRows {
         pools_(matrix_of<T>(operands.pools, static_cast<Eigen::Index>(pool_units_.size()),
                             operands.head_dim)),
         pool_magnitudes_(pools_.cwiseAbs()) {
-    double folded = 0;
-    if (!powers_of_two(operands.query_scales)) ++folded;
-    if (!powers_of_two(operands.pool_scales)) ++folded;
-    dot_error_ = dot_error(accumulation, operands.head_dim, folded);
+    if (accumulation.kind == Accumulation::Kind::f32_any_order) {
+      folded_scales_ = (powers_of_two(operands.query_scales) ? 0 : 1) +
+                       (powers_of_two(operands.pool_scales) ? 0 : 1);
+    }
+    dot_error_ = dot_error(accumulation, operands.head_dim, folded_scales_);
     head_error_ = gamma(static_cast<double>(heads_) + 4);
   }
 
@@ -128,7 +130,8 @@ class LogitRows {
       return abs(dot) > T(0x1p24) ? T(abs(dot) * u32) : T(0);
     }
     const int unit = query_units_[head_row] + pool_units_[static_cast<std::size_t>(pool)];
-    if (sum <= T(std::ldexp(1.0, 23 + unit))) return 0;
+    const bool representable = unit >= -149 && folded_scales_ == 0;
+    if (representable && sum <= T(std::ldexp(1.0, 23 + unit))) return 0;
     const double n = static_cast<double>(dim_);
     return sum * T(dot_error_ + n * epsilon<T>()) + n * f32_subnormal;
   }
@@ -171,6 +174,7 @@ class LogitRows {
   std::size_t dim_, heads_;
   std::vector<int> query_units_, pool_units_;
   Matrix<T> pools_, pool_magnitudes_;
+  int folded_scales_ = 0;  // that round when multiplied into dequantised operands
   double dot_error_ = 0, head_error_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // Softmax pooling of index_kpool consecutive tokens, per channel.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -35,21 +36,25 @@ Enclosed<T> faithful_mean(const PoolChannel& channel, const NumericMode& mode) {
   std::vector<T> scores(n);
   // Every mode adds gate score and position bias in binary32: one rounding, so one answer.
   for (std::size_t j = 0; j < n; ++j) {
-    scores[j] = round_f32(T(channel.gates[j]) + T(channel.ape[j]));
+    scores[j] = round_f32(T(T(channel.gates[j]) + T(channel.ape[j])));
+  }
+  if (std::ranges::all_of(scores,
+                          [](const T& z) { return z == -std::numeric_limits<T>::infinity(); })) {
+    throw ConfigError("every gate score of a pool is -inf: its weights are 0 / 0");
   }
   const double tokens = static_cast<double>(n);
   if (mode.pool_rounding == PoolRounding::f32_accumulate) {
-    // n products and sums above, n - 1 sums below, the quotient: 2 n. A running maximum rescales
-    // both sums up to n - 1 times; a reciprocal instead of the division adds 2.
+    // n products and sums above, n - 1 sums below; a running maximum rescales both sums up to
+    // n - 1 times.
     return mean_in_f32(softmax_terms<T>(scores, static_cast<int>(n)), channel.keys,
-                       2 * tokens + 2 * (tokens - 1) + 2);
+                       tokens + 3 * (tokens - 1) + quotient_roundings);
   }
   const auto terms = softmax_terms<T>(scores, 1);
   auto result = mean_of_rounded_products(terms, channel.keys, format_of(mode.storage));
   if (mode.storage == DType::f32) {
     // No rounding in between: the deviation form holds too (n - 1 sums, quotient, product, n - 1
-    // sums, 1 for a reciprocal). Both enclose, so their intersection does.
-    const auto other = mean_in_f32(terms, channel.keys, 2 * tokens + 1);
+    // sums). Both enclose, so their intersection does.
+    const auto other = mean_in_f32(terms, channel.keys, 2 * (tokens - 1) + 1 + quotient_roundings);
     result.low = std::max(result.low, other.low);
     result.high = std::min(result.high, other.high);
   }
@@ -76,11 +81,11 @@ PoolChannel gather(const IndexerInputs& inputs, std::int64_t first_row, std::int
   return result;
 }
 
-// |sum_j p_j - 1| for weights stored as the mode stores them: n - 1 sums, quotient and reciprocal
-// below, at most n - 1 sums by whoever adds them up.
+// |sum_j p_j - 1| for weights stored as the mode stores them: n - 1 sums below and a division, and
+// n - 1 sums by whoever adds them up.
 double weight_sum_bound(const IndexerInputs& inputs) {
   const double tokens = static_cast<double>(inputs.config.index_kpool);
-  const double f32 = gamma(2 * tokens);
+  const double f32 = gamma(2 * tokens - 1);
   if (inputs.mode.pool_rounding == PoolRounding::f32_accumulate) return f32;
   const auto& storage = info(inputs.mode.storage);
   return f32 + storage.unit_roundoff * (1 + f32) + tokens * storage.smallest_subnormal;
@@ -124,6 +129,24 @@ Pooled pool_in(const IndexerInputs& inputs) {
   return result;
 }
 
+// Infinite keys and NaN have no pooled key; a gate score of -inf is a weight of exactly 0, as long
+// as the pool has another one.
+void check_values(const IndexerInputs& inputs) {
+  const auto refuse = [&](const char* name, std::int64_t flat, double found) {
+    throw ConfigError(fmt::format("inputs.{}: {} in token row {}, channel {}; expected a number",
+                                  name, found, flat / inputs.config.index_head_dim,
+                                  flat % inputs.config.index_head_dim));
+  };
+  for (std::int64_t i = 0; i < inputs.keys.size(); ++i) {
+    const double key = inputs.keys.at(i), gate = inputs.gate_scores.at(i);
+    if (!std::isfinite(key)) refuse("keys", i, key);
+    if (std::isnan(gate) || gate == HUGE_VAL) refuse("gate_scores", i, gate);
+  }
+  for (std::int64_t i = 0; i < inputs.ape.size(); ++i) {
+    if (!std::isfinite(inputs.ape.at(i))) refuse("ape", i, inputs.ape.at(i));
+  }
+}
+
 void check_shapes(const IndexerInputs& inputs) {
   const std::int64_t dim = inputs.config.index_head_dim;
   std::int64_t rows = 0;
@@ -143,6 +166,7 @@ void check_shapes(const IndexerInputs& inputs) {
 
 Pooled pool(const IndexerInputs& inputs, Precision precision) {
   check_shapes(inputs);
+  check_values(inputs);
   return precision == Precision::binary64 ? pool_in<double>(inputs) : pool_in<Quad>(inputs);
 }
 

@@ -58,11 +58,10 @@ Range scale_enclosure(std::span<const double> low, std::span<const double> high,
       return {power_of_two_above(least * (1 - logarithm_slack(least, mode)), largest_code(mode)),
               power_of_two_above(most * (1 + logarithm_slack(most, mode)), largest_code(mode))};
     case ScaleRule::amax: {
-      // One division, or the product with a rounded reciprocal: at most 2 roundings (gamma_3
-      // also covers this function's own).
+      // A division to 2 ulp, or the product with a rounded reciprocal; 1 more for this function.
       const double largest = largest_code(mode);
-      return {round_f32(least / largest * (1 - gamma(3))),
-              round_f32(most / largest * (1 + gamma(3)))};
+      return {round_f32(least / largest * (1 - gamma(5))),
+              round_f32(most / largest * (1 + gamma(5)))};
     }
   }
   return {1, 1};
@@ -70,8 +69,8 @@ Range scale_enclosure(std::span<const double> low, std::span<const double> high,
 
 Range code_enclosure(double low, double high, double stored_scale, const NumericMode& mode) {
   const Format format = format_of(mode.cache);
-  // x / s, or x times a rounded 1 / s; exact for powers of two.
-  const double slack = is_power_of_two(stored_scale) ? 0 : gamma(3);
+  // x / s to 2 ulp, or x times a rounded 1 / s; exact for powers of two.
+  const double slack = is_power_of_two(stored_scale) ? 0 : gamma(5);
   const auto outward = [slack](double x, double sign) { return x + sign * slack * std::abs(x); };
   return {round_to_format(outward(low / stored_scale, -1), format),
           round_to_format(outward(high / stored_scale, +1), format)};

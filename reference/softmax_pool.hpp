@@ -23,6 +23,9 @@ namespace indexpool::reference {
 inline constexpr double exp_ulps = 2.1;
 // Subtraction of the maximum, product with log2(e), and that constant's own rounding.
 inline constexpr int argument_roundings = 3;
+// A quotient: correctly rounded, or to 2 ulp (div.full.f32, __fdividef), or by a reciprocal to 1
+// ulp (rcp.approx: 0.975 measured) and a product.
+inline constexpr int quotient_roundings = 4;
 
 template <class T>
 struct SoftmaxTerms {
