@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,17 @@
 namespace indexpool::verify {
 
 struct Options {
-  std::string target = "simt";        // "simt", "cuda", "reference", or a mutant's name
+  std::string target = "simt";  // "simt", "cuda", "reference", or a mutant's name
   Schedule schedule;
   std::int64_t states_per_page = 64;
   std::uint64_t seed = 1;
-  bool all_lane_orders = true;        // simt: forward, reverse and random must agree bit for bit
-  bool measure = false;               // cuda: time what passed
-  std::string repeat;                 // command line that repeats it
+  bool all_lane_orders = true;  // simt: forward, reverse and random must agree bit for bit
+  bool measure = false;         // cuda: time what passed
+  std::string repeat;           // command line that repeats it
   std::function<void(const std::string&)> progress;  // may be empty
+  // Kernels beside the built-in table. Those of `target` come first; an operation none of them
+  // takes falls back to simt, so that a mutant replaces one kernel of the pipeline.
+  std::span<const kernels::Kernel> extra_kernels;
 };
 
 // One Record per operation: pool, append (when the schedule decodes), quantize_query (quantised

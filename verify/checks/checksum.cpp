@@ -1,0 +1,147 @@
+// Sums that a pool carries with it: a linear pair taken before rounding and an integer pair over
+// the codes (Huang and Abraham's row checksum, with a second, position-weighted vector that sees
+// permutations).
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "indexpool/verify/checks/checks.hpp"
+#include "indexpool/verify/checks/tally.hpp"
+
+namespace indexpool::verify {
+namespace {
+
+constexpr double unit_roundoff = 0x1p-24;  // of binary32
+double gamma(double n) { return n * unit_roundoff / (1 - n * unit_roundoff); }
+
+// Interval of a sum in binary32, whatever its order: the ends of the terms, and gamma_n times the
+// largest magnitudes. n: additions, and roundings of a term.
+struct Interval {
+  double value = 0, low = 0, high = 0, magnitude = 0;
+  void add(double v, double l, double h) {
+    value += v, low += l, high += h;
+    magnitude += std::max(std::abs(l), std::abs(h));
+  }
+  void widen(double roundings, double floor) {
+    const double error = gamma(roundings) * magnitude + floor;
+    low -= error, high += error;
+  }
+};
+
+void compare(const Interval& expected, float found, const char* name, const std::string& pool,
+             Tally& tally) {
+  const double x = found;
+  tally.compare(x >= expected.low && x <= expected.high,
+                utilisation(x, expected.value, expected.low, expected.high), [&] {
+                  return fmt::format("{}: {} {:.9g}, expected {:.9g} to {:.9g}", pool, name, x,
+                                     expected.low, expected.high);
+                });
+}
+
+// The two sums over the channels of one pool.
+struct Pair {
+  Interval sum, weighted;
+};
+Pair sums_of(const reference::Bounded& bounds, std::int64_t pool, std::int64_t dim) {
+  Pair pair;
+  for (std::int64_t c = 0; c < dim; ++c) {
+    const auto i = static_cast<std::size_t>(pool * dim + c);
+    const double position = static_cast<double>(c + 1) / static_cast<double>(dim);
+    pair.sum.add(bounds.value[i], bounds.low[i], bounds.high[i]);
+    pair.weighted.add(position * bounds.value[i], position * bounds.low[i],
+                      position * bounds.high[i]);
+  }
+  // dim - 1 additions; a product and a rounded position more for the weighted sum. The floor is
+  // half the subnormal spacing for each operation.
+  const double floor = static_cast<double>(dim) * 0x1p-150;
+  pair.sum.widen(static_cast<double>(dim), floor);
+  pair.weighted.widen(static_cast<double>(dim + 2), 2 * floor);
+  return pair;
+}
+
+// The integer pair, from the codes in units of their smallest step.
+struct IntegerPair {
+  std::int64_t sum = 0;
+  std::uint32_t weighted = 0;
+  bool numbers = true;  // no NaN code
+};
+IntegerPair integer_sums(const StoredPools& stored, std::int64_t pool, const NumericMode& mode) {
+  IntegerPair pair;
+  if (!mode.quantised()) return pair;
+  const double step = info(mode.cache).is_float ? info(mode.cache).smallest_subnormal : 1;
+  for (std::int64_t c = 0; c < stored.head_dim; ++c) {
+    const double code = stored.codes[static_cast<std::size_t>(pool * stored.head_dim + c)] / step;
+    if (!std::isfinite(code)) {
+      pair.numbers = false;
+      continue;
+    }
+    const auto units = static_cast<std::int64_t>(code);
+    pair.sum += units;
+    pair.weighted += static_cast<std::uint32_t>((c + 1) * units);
+  }
+  return pair;
+}
+
+}  // namespace
+
+reference::Bounded mean_before_rounding(const IndexerInputs& inputs) {
+  // The mode with an output dtype that keeps what the kernel's f32 result holds, and no rotation.
+  IndexerInputs plain = inputs;
+  plain.mode.pooled = DType::f32;
+  plain.mode.cache = DType::f32;
+  plain.mode.hadamard = false;
+  plain.mode.scale = ScaleRule::none;
+  return reference::pool(plain).pooled;
+}
+
+Check check_checksum(const IndexerInputs& inputs, const StoredPools& stored,
+                     std::span<const kernels::PoolChecksum> checksums,
+                     const reference::Bounded& unrounded, Mask mine) {
+  Tally tally("checksum");
+  for (std::int64_t pool = 0; pool < stored.pools; ++pool) {
+    if (mine[static_cast<std::size_t>(pool)] == 0) continue;
+    const kernels::PoolChecksum& found = checksums[static_cast<std::size_t>(pool)];
+    const std::string name = pool_name(inputs, pool);
+    const Pair expected = sums_of(unrounded, pool, stored.head_dim);
+    compare(expected.sum, found.sum, "sum", name, tally);
+    compare(expected.weighted, found.weighted_sum, "weighted sum", name, tally);
+    const IntegerPair codes = integer_sums(stored, pool, inputs.mode);
+    tally.compare(codes.numbers && found.code_sum == codes.sum, [&] {
+      return fmt::format("{}: code sum {}, the stored codes give {}", name, found.code_sum,
+                         codes.numbers ? fmt::format("{}", codes.sum) : "NaN");
+    });
+    tally.compare(codes.numbers && found.code_weighted_sum == codes.weighted, [&] {
+      return fmt::format("{}: weighted code sum {}, the stored codes give {}", name,
+                         found.code_weighted_sum, codes.weighted);
+    });
+  }
+  return std::move(tally).finish();
+}
+
+Check check_weight_sum(const IndexerInputs& ones, const StoredPools& stored,
+                       std::span<const kernels::PoolChecksum> checksums,
+                       const reference::Pooled& expected, Mask mine) {
+  Tally tally("weight_sum");
+  const auto dim = static_cast<double>(stored.head_dim);
+  for (std::int64_t pool = 0; pool < stored.pools; ++pool) {
+    const auto p = static_cast<std::size_t>(pool);
+    if (mine[p] == 0) continue;
+    // Every channel of the mean is the sum of its weights.
+    const double deviation = std::max(std::abs(expected.pool_weight_sum.low[p]),
+                                      std::abs(expected.pool_weight_sum.high[p]));
+    Interval sum{dim, dim * (1 - deviation), dim * (1 + deviation), dim * (1 + deviation)};
+    sum.widen(dim, 0);
+    const double half = (dim + 1) / 2;
+    Interval weighted{half, half * (1 - deviation), half * (1 + deviation), half * (1 + deviation)};
+    weighted.widen(dim + 2, 0);
+    const std::string name = pool_name(ones, pool) + ", all keys 1";
+    compare(sum, checksums[p].sum, "sum of the weights", name, tally);
+    compare(weighted, checksums[p].weighted_sum, "weighted sum of the weights", name, tally);
+  }
+  Check values = ones.mode.quantised() ? check_pool_quantiser(ones, stored, expected, mine)
+                                       : check_pool_bound(ones, stored, expected, mine);
+  values.utilisation = 0;  // the sums' is the one that means something
+  return merge(std::move(tally).finish(), values);
+}
+
+}  // namespace indexpool::verify

@@ -1,0 +1,55 @@
+// Counts what a check compared and keeps the first violation.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "indexpool/model/record.hpp"
+
+namespace indexpool::verify {
+
+class Tally {
+ public:
+  explicit Tally(std::string name) { check_.name = std::move(name); }
+
+  // One comparison; `utilisation` is error over bound. `reason()` is asked for the first violation.
+  template <class Reason>
+  void compare(bool held, double utilisation, const Reason& reason) {
+    ++check_.compared;
+    if (held) {
+      check_.utilisation = std::max(check_.utilisation, utilisation);
+      return;
+    }
+    if (check_.violations++ == 0) check_.reason = reason();
+    check_.status = Status::failed;
+  }
+  template <class Reason>
+  void compare(bool held, const Reason& reason) {
+    compare(held, 0, reason);
+  }
+  // The check says nothing: not passed, unless something failed.
+  void distrust(std::string reason) {
+    if (check_.violations > 0) return;
+    check_.status = Status::untrusted;
+    check_.reason = std::move(reason);
+  }
+  void note(std::string text) {
+    if (check_.reason.empty()) check_.reason = std::move(text);
+  }
+  std::int64_t compared() const { return check_.compared; }
+  Check finish() && { return std::move(check_); }
+
+ private:
+  Check check_;
+};
+
+// How far `value` lies from `reference` towards the end of [low, high] on its side: 0 to 1.
+inline double utilisation(double value, double reference, double low, double high) {
+  if (value == reference) return 0;
+  const double room = value > reference ? high - reference : reference - low;
+  const double error = value > reference ? value - reference : reference - value;
+  return room > 0 ? error / room : 2;
+}
+
+}  // namespace indexpool::verify

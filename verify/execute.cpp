@@ -1,0 +1,39 @@
+#include "indexpool/verify/execute.hpp"
+
+#include "indexpool/model/error.hpp"
+
+namespace indexpool::verify {
+
+Lookup make_lookup(const Options& options) {
+  const auto extra = options.extra_kernels;
+  const std::string target = options.target;
+  return [extra, target](const kernels::OpArgs& args) -> const kernels::Kernel& {
+    for (const kernels::Kernel& kernel : extra) {
+      if (kernel.target == target && !kernel.unsupported(args)) return kernel;
+    }
+    try {
+      return kernels::find_kernel(extra.empty() ? target : "simt", args);
+    } catch (const ConfigError& error) {
+      throw Unsupported(error.what());
+    }
+  };
+}
+
+std::vector<Way> ways(const Options& options) {
+  using enum sim::simt::LaneOrder;
+  if (options.target == "cuda") return {{"rerun", forward}};
+  if (!options.all_lane_orders) return {{"rerun", forward}};
+  return {{"rerun", forward}, {"lane_order", reverse}, {"lane_order", random}};
+}
+
+std::unique_ptr<kernels::Target> make_target(const Options& options, sim::simt::LaneOrder order,
+                                             bool count) {
+  if (options.target == "cuda") return kernels::make_cuda_target();
+  sim::simt::Options executor;
+  executor.order = order;
+  executor.seed = options.seed;
+  executor.count = count;
+  return kernels::make_simt_target(executor);
+}
+
+}  // namespace indexpool::verify

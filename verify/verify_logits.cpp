@@ -1,0 +1,111 @@
+// logits: every token of the batch queries the finished cache.
+#include <cmath>
+
+#include "indexpool/verify/execute.hpp"
+#include "indexpool/verify/operations.hpp"
+#include "indexpool/verify/verdict.hpp"
+
+namespace indexpool::verify {
+namespace {
+
+Buffers buffers_of(const LogitsOutput& output) { return {{"logits", bytes_of(output.logits)}}; }
+
+// The model of how a kernel accumulates.
+reference::Accumulation accumulation_of(kernels::Accumulation accumulation) {
+  switch (accumulation) {
+    case kernels::Accumulation::f32_fma:
+      return reference::f32_any_order();
+    case kernels::Accumulation::mma_f16_bf16:
+      return reference::mma_f16_bf16();
+    case kernels::Accumulation::mma_e4m3:
+      return reference::mma_e4m3();
+    case kernels::Accumulation::mma_i8:
+      return reference::mma_i8();
+  }
+  return reference::f32_any_order();
+}
+
+// The reference's own logits in binary32, -infinity where nothing is visible.
+std::vector<float> reference_logits(const IndexerInputs& inputs, const LogitBounds& bounds,
+                                    std::int64_t stride) {
+  std::vector<float> logits(static_cast<std::size_t>(inputs.rows() * stride), -INFINITY);
+  std::int64_t row = 0;
+  for (const auto& query : query_rows(inputs)) {
+    const auto& expected = bounds.sequences[static_cast<std::size_t>(query.request)];
+    const std::int64_t visible =
+        reference::visible_pools(query.position, inputs.config.index_kpool);
+    for (std::int64_t p = 0; p < visible; ++p) {
+      logits[static_cast<std::size_t>(row * stride + p)] = static_cast<float>(
+          expected.value[static_cast<std::size_t>(query.position * expected.shape[1] + p)]);
+    }
+    ++row;
+  }
+  return logits;
+}
+
+double visible_pairs(const IndexerInputs& inputs) {
+  double pairs = 0;
+  for (const auto& query : query_rows(inputs)) {
+    pairs +=
+        static_cast<double>(reference::visible_pools(query.position, inputs.config.index_kpool));
+  }
+  return pairs;
+}
+
+std::vector<Check> checks_of(const Journey& journey, const Executed<LogitsOutput>& executed) {
+  const IndexerInputs& inputs = journey.test_case.inputs;
+  const LogitsOutput& output = executed.first;
+  std::vector<Check> checks{
+      check_logit_bound(inputs, journey.bounds, output.logits, journey.stride, journey.about_ties),
+      check_logits_untouched(inputs, output.logits, journey.stride)};
+  checks.insert(checks.end(), executed.checks.begin(), executed.checks.end());
+  checks.push_back(check_guards(output.guards));
+  if (output.run.has_counts) {
+    checks.push_back(check_traffic(output.run.declared, output.run.counted));
+  }
+  if (!journey.golden.empty()) {
+    constexpr std::string_view steps[] = {"logits"};
+    checks.push_back(check_golden_steps(journey.golden, steps));
+  }
+  return checks;
+}
+
+}  // namespace
+
+void verify_logits(Journey& journey) {
+  const IndexerInputs& inputs = journey.test_case.inputs;
+  journey.stride = logits_stride(inputs, journey.options.seed);
+  const DType code = inputs.mode.quantised() ? inputs.mode.cache : inputs.mode.storage;
+  const Operands operands{decode(code, journey.queries.codes),
+                          {journey.queries.scales.begin(), journey.queries.scales.end()},
+                          read_stored(inputs, journey.layout, journey.cache)};
+  Record record = start_record(journey.test_case, journey.options, Op::logits);
+  record.values["logits"] = visible_pairs(inputs);
+  bool handed_on = false;
+  try {
+    const LogitsInputs stage{
+        inputs,        journey.layout, journey.cache, journey.queries.codes, journey.queries.scales,
+        journey.stride};
+    const auto executed = execute(
+        journey.options, [&](StageContext& c) { return run_logits(c, stage); }, buffers_of);
+    record.environment = executed.environment;
+    describe_run(executed.first.run, record);
+    journey.bounds =
+        logit_bounds(inputs, operands, accumulation_of(executed.first.run.accumulation));
+    record.verdict = assemble(checks_of(journey, executed));
+    record.verdict.rows = inputs.rows();
+    handed_on = usable(record.verdict);
+    if (handed_on) journey.logits = executed.first.logits;
+  } catch (const Unsupported& why) {
+    record.verdict = refuse(Status::unsupported, why.what());
+  } catch (const sim::simt::ExecutorError& error) {
+    record.verdict = refuse(Status::error, error.kind + ": " + error.what());
+  }
+  if (!handed_on) {
+    journey.bounds = logit_bounds(inputs, operands, reference::f32_any_order());
+    journey.logits = reference_logits(inputs, journey.bounds, journey.stride);
+  }
+  journey.records.push_back(std::move(record));
+}
+
+}  // namespace indexpool::verify
