@@ -41,16 +41,17 @@ std::string pools_of(std::span<const std::int64_t> tokens, std::int64_t position
   if (tokens.end() - tail != expected_tail) {
     return fmt::format("{} tokens of the tail, expected {}", tokens.end() - tail, expected_tail);
   }
-  for (auto token = tokens.begin(); token != tail; ++token) {
-    const std::int64_t pool = *token / kpool;
-    if (*token % kpool == 0) pools.push_back(pool);
-    const auto whole = token - (*token % kpool);  // distinct and ascending: whole pools are runs
-    if (*token % kpool > token - tokens.begin() || *whole != pool * kpool) {
+  // Distinct and ascending, so a complete pool is a run of kpool tokens that starts at its first.
+  const auto history = tokens.first(static_cast<std::size_t>(tail - tokens.begin()));
+  const auto width = static_cast<std::size_t>(kpool);
+  for (std::size_t i = 0; i < history.size(); i += width) {
+    const std::int64_t pool = history[i] / kpool;
+    const bool whole = i + width <= history.size() && history[i] == pool * kpool &&
+                       history[i + width - 1] == pool * kpool + kpool - 1;
+    if (!whole) {
       return fmt::format("pool {} is not complete", pool);
     }
-  }
-  if ((tail - tokens.begin()) != static_cast<std::ptrdiff_t>(pools.size()) * kpool) {
-    return "a pool is not complete";
+    pools.push_back(pool);
   }
   return {};
 }

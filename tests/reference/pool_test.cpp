@@ -303,13 +303,15 @@ TEST(PoolEnclosure, IsTightBesideTheErrorOfAProgram) {
   EXPECT_LT(ratio, 25);
 }
 
+// Its width, some 70 u A (A the weighted mean of |keys|), against a spacing of at least 2^-8 |y|:
+// 0.1 % where A = |y|, a few times that as keys of either sign cancel.
 TEST(PoolEnclosure, IsASingleStoredNumberAlmostAlways) {
   Draw draw;
   draw.lengths = {4000};
   const auto pooled = pool(random_inputs(draw, numeric_mode("bf16"))).pooled;
   std::int64_t wide = 0;
   for (std::size_t i = 0; i < pooled.value.size(); ++i) wide += pooled.low[i] != pooled.high[i];
-  EXPECT_LT(static_cast<double>(wide), 0.002 * static_cast<double>(pooled.size()));
+  EXPECT_LT(static_cast<double>(wide), 0.01 * static_cast<double>(pooled.size()));
 }
 
 TEST(PoolEnclosure, ExcludesWrongPrograms) {
