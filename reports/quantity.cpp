@@ -62,7 +62,7 @@ std::string format_count(std::int64_t count) {
   const std::size_t first = count < 0 ? 1 : 0;
   for (std::size_t i = digits.size(); i > first + 3;) {
     i -= 3;
-    digits.insert(i, " ");  // a thin space would not align in a terminal
+    digits.insert(i, 1, ' ');  // a thin space would not align in a terminal
   }
   return digits;
 }

@@ -43,7 +43,8 @@ std::string text_table(const Table& table, bool colour) {
   std::string headings, rule, body;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const std::string gap = c == 0 ? "" : "  ";
-    headings += gap + padded(table.columns[c].heading, widths[c], table.columns[c].right);
+    headings += gap;
+    headings += padded(table.columns[c].heading, widths[c], table.columns[c].right);
     rule += gap;
     for (std::size_t i = 0; i < widths[c]; ++i) rule += "─";
   }
@@ -53,14 +54,17 @@ std::string text_table(const Table& table, bool colour) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       std::string cell = padded(printable(shown(row[c])), widths[c], table.columns[c].right);
       std::replace(cell.begin(), cell.end(), '\n', ' ');
-      if (colour && row[c].status) cell = style(*row[c].status).ansi + cell + "\x1b[0m";
-      line += (c == 0 ? "" : "  ") + cell;
+      if (colour && row[c].status) {
+        cell = fmt::format("{}{}\x1b[0m", style(*row[c].status).ansi, cell);
+      }
+      if (c > 0) line += "  ";
+      line += cell;
     }
     trim_right(line);
     body += line + '\n';
   }
-  if (colour) headings = "\x1b[1m" + headings + "\x1b[0m";
-  return headings + '\n' + rule + '\n' + body;
+  if (colour) headings = fmt::format("\x1b[1m{}\x1b[0m", headings);
+  return fmt::format("{}\n{}\n{}", headings, rule, body);
 }
 
 nlohmann::ordered_json json_value(const CellValue& value) {
@@ -105,12 +109,15 @@ std::string csv_value(const CellValue& value) {
 std::string csv_table(const Table& table) {
   std::string out;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    out += (c == 0 ? "" : ",") + escape_csv(table.columns[c].key);
+    if (c > 0) out += ',';
+    out += escape_csv(table.columns[c].key);
   }
   out += '\n';
   for (const auto& row : table.rows) {
-    for (std::size_t c = 0; c < row.size(); ++c)
-      out += (c == 0 ? "" : ",") + csv_value(row[c].value);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c > 0) out += ',';
+      out += csv_value(row[c].value);
+    }
     out += '\n';
   }
   return out;

@@ -11,13 +11,25 @@
 #include "indexpool/model/error.hpp"
 
 namespace indexpool::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string unknown_text(std::string_view what, const std::string& name,
                          const std::vector<std::string>& known) {
   const std::vector<std::string> near = near_names(name, known);
   std::string text = fmt::format("unknown {} '{}'", what, name);
-  if (!near.empty()) text += fmt::format(": did you mean {}?", fmt::join(near, ", "));
-  return text + fmt::format(" Known: {}", fmt::join(known, ", "));
+  if (!near.empty()) text += fmt::format(": did you mean {}?", joined(near));
+  return text + fmt::format(" Known: {}", joined(known));
 }
 
 void require_known(std::string_view what, const std::string& name,
