@@ -156,7 +156,7 @@ Work declared_pool(const PoolArgs& args) {
   work.unique_write = Bytes(args.job_count * pools.stored_bytes());
   work.f32_flop = pools.flop(args.job_count);
   set_grid(work, args.job_count, pool_threads, config.index_head_dim);
-  work.blocks_per_sm = pool_blocks_per_sm;
+  work.blocks_per_sm = pool_blocks_per_sm(args.shape.mode.storage);
   const std::int64_t tokens = std::min<std::int64_t>(config.index_kpool, tokens_in_flight);
   work.in_flight_per_block =
       Bytes(pool_threads / lanes_per_head(config.index_head_dim) * 2 * tokens * pools.row().bytes);
@@ -222,7 +222,7 @@ Work declared_append(const AppendArgs& args) {
   std::vector<AppendJob> assumed_jobs;
   std::vector<std::int64_t> assumed_slots;
   AppendArgs known = args;
-  if (args.host_jobs == nullptr || args.host_slots == nullptr) {
+  if (args.host_jobs == nullptr || (args.host_slots == nullptr && args.tokens > 0)) {
     for (std::int64_t i = 0; i < args.job_count; ++i) {
       assumed_jobs.push_back({i, 0, i, 1, 0});
       assumed_slots.push_back(i < args.pools_closed ? i : -1);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "indexpool/model/dtype.hpp"
+
 namespace indexpool::kernels {
 
 // A head of D channels lies in D / 8 neighbouring lanes: 16 bytes of bf16 each, one load.
@@ -16,9 +18,10 @@ inline constexpr int append_threads = 64;  // few requests: spread them over the
 inline constexpr int quantize_query_threads = 256;
 
 // Blocks that the launch bounds promise per SM; the compiler keeps registers within.
-inline constexpr int pool_blocks_per_sm = 4;
+// f32 rows take twice the registers of 16-bit ones.
+constexpr int pool_blocks_per_sm(DType storage) { return storage == DType::f32 ? 3 : 4; }
 inline constexpr int seed_tail_blocks_per_sm = 8;
-inline constexpr int append_blocks_per_sm = 6;
+inline constexpr int append_blocks_per_sm = 4;
 inline constexpr int quantize_query_blocks_per_sm = 4;
 
 // Blocks of `per_block` items each.

@@ -51,7 +51,7 @@ struct PoolTokens {
 };
 
 template <class I, bool Fast>
-IP_KERNEL(pool_threads, pool_blocks_per_sm)
+IP_KERNEL(pool_threads, pool_blocks_per_sm(I::storage))
 void pool_kernel(PoolParams params) {
   constexpr int lanes = lanes_of(I::head_dim);
   const std::int64_t thread = ip::block_index() * pool_threads + ip::thread_index();
