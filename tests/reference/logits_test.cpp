@@ -1,11 +1,11 @@
 // Logits: binary32 programs and models of tensor cores inside their enclosures, mistakes outside.
-#include <gtest/gtest.h>
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include "indexpool/reference/indexer.hpp"
 

@@ -1,11 +1,12 @@
 // The same templates in binary64 and binary128: a check on the reference's own rounding.
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
-
 #include "indexpool/reference/golden.hpp"
+
 #include "random_inputs.hpp"
 
 namespace indexpool::reference {

@@ -128,18 +128,22 @@ RC_GTEST_PROP(SelectionCertificate, AcceptsTheReferencesAnswerInAnyColumnOrder, 
 }
 
 RC_GTEST_PROP(SelectionCertificate, RejectsAnyWorsePool, ()) {
-  const auto row = any_row();
+  auto row = any_row();
   const auto k = row.config.topk_pools();
-  RC_PRE(static_cast<std::int64_t>(row.scores.size()) > k);
+  while (static_cast<std::int64_t>(row.scores.size()) <= k) {
+    row.scores.push_back(*rc::gen::inRange(0, 3));
+    row.position += row.config.index_kpool;
+  }
   auto taken = select(row.scores, k);
-  const auto fresh =
-      *rc::gen::inRange<std::int64_t>(0, static_cast<std::int64_t>(row.scores.size()));
-  RC_PRE(!std::ranges::binary_search(taken, fresh));
+  std::vector<std::int64_t> left_out;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(row.scores.size()); ++i) {
+    if (!std::ranges::binary_search(taken, i)) left_out.push_back(i);
+  }
+  const auto fresh = *rc::gen::elementOf(left_out);
   const auto replaced = *rc::gen::inRange<std::size_t>(0, taken.size());
   const double lost = row.scores[static_cast<std::size_t>(taken[replaced])];
   const double gained = row.scores[static_cast<std::size_t>(fresh)];
   taken[replaced] = fresh;
-  std::ranges::sort(taken);
   const auto tokens = expand(taken, row.position, row.first_key, row.config);
   const auto fault =
       selection_fault(tokens, row.scores, row.scores, row.position, row.first_key, row.config);
