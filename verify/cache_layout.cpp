@@ -10,7 +10,7 @@
 namespace indexpool::verify {
 namespace {
 
-constexpr std::int64_t alignment = 16;
+constexpr std::int64_t alignment = 32;  // a sector
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 

@@ -101,6 +101,7 @@ void prefill(StageContext& context, const CacheInputs& cache, const std::vector<
     set_cache(args, memory, cache);
     args.jobs = jobs.as<kernels::PoolJob>();
     args.job_count = static_cast<std::int64_t>(plan.pools.size());
+    args.host_jobs = plan.pools.data();
     args.checksums = sums.as<kernels::PoolChecksum>();
     launch(context, args, output.pool);
     const auto values = values_of<kernels::PoolChecksum>(sums.download());
@@ -140,6 +141,8 @@ void decode(StageContext& context, const CacheInputs& cache, const std::vector<P
   args.checksums = sums.as<kernels::PoolChecksum>();
   args.pools_closed = plan.pools_closed;
   args.tokens = plan.tokens;
+  args.host_jobs = plan.jobs.data();
+  args.host_slots = plan.slots.data();
   launch(context, args, output.append);
   const auto values = values_of<kernels::PoolChecksum>(sums.download());
   const std::int64_t kpool = cache.inputs.config.index_kpool;

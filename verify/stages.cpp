@@ -12,6 +12,7 @@ void launch(StageContext& context, const kernels::OpArgs& args, OpRun& run) {
   context.target.synchronize();
 
   if (run.implementation.empty()) run.implementation = kernel.name;
+  if (kernel.accumulation != nullptr) run.accumulation = kernel.accumulation(args);
   run.work = kernel.work(args);
   run.declared += run.work.traffic;
   run.work.traffic = run.declared;
@@ -21,7 +22,7 @@ void launch(StageContext& context, const kernels::OpArgs& args, OpRun& run) {
     run.has_counts = true;
     run.counted += where.simt->counted;
   }
-  if (context.measure) {
+  if (context.measure && !run.measurement) {
     constexpr int samples = 30;
     run.measurement =
         context.target.measure([&] { kernel.launch(args, where); }, samples, /*cold_l2=*/true);

@@ -26,7 +26,7 @@ struct OpRun {
   std::int64_t launches = 0;
   kernels::Accumulation accumulation = kernels::Accumulation::f32_fma;
   bool has_counts = false;                 // the target counts
-  std::optional<Measurement> measurement;  // of the last launch, when asked for
+  std::optional<Measurement> measurement;  // of the first launch, when asked for
 };
 
 // Where and how a stage runs. `measure` times the launches that can be repeated.
@@ -81,9 +81,6 @@ struct LogitsOutput {
   std::string guards;
 };
 LogitsOutput run_logits(StageContext& context, const LogitsInputs& logits);
-
-// Rows of a query tile.
-inline constexpr std::int64_t query_rows_per_tile = 16;
 
 // --- topk ---
 struct TopkInputs {
