@@ -39,14 +39,6 @@ struct RowError {
   double magnitude = 0;  // sum |x|
 };
 
-// Exponent of a unit that every stored number in [low, high] is a multiple of.
-int unit_between(double low, double high, const Format& format) {
-  if (low == high) return lowest_bit(low);
-  const double least = low <= 0 && high >= 0 ? 0 : std::min(std::abs(low), std::abs(high));
-  const int exponent = least == 0 ? format.min_exponent : std::ilogb(least);
-  return std::max(exponent, format.min_exponent) - (format.digits - 1);
-}
-
 RowError row_error(std::span<const double> low, std::span<const double> high,
                    const Format& format) {
   RowError error;
@@ -59,11 +51,10 @@ RowError row_error(std::span<const double> low, std::span<const double> high,
     largest = std::max(largest, magnitude);
     unit = std::min(unit, unit_between(low[i], high[i], format));
   }
-  const double exact_below = std::ldexp(1.0, std::min(24 + unit, 1000));
   int inexact_levels = 0;
   for (std::size_t terms = 2; terms <= low.size(); terms *= 2) {
     const double sum = std::min(largest * static_cast<double>(terms), error.magnitude);
-    if (sum > exact_below) ++inexact_levels;
+    if (!sums_exactly(sum, unit)) ++inexact_levels;
   }
   error.rounding = gamma(inexact_levels) * error.magnitude;
   return error;

@@ -39,4 +39,11 @@ int lowest_bit(double x) {
   return exponent - 53 + std::countr_zero(integer);
 }
 
+int unit_between(double low, double high, const Format& format) {
+  if (low == high) return lowest_bit(low);
+  const double least = low <= 0 && high >= 0 ? 0 : std::min(std::abs(low), std::abs(high));
+  const int exponent = least == 0 ? format.min_exponent : std::ilogb(least);
+  return std::max(exponent, format.min_exponent) - (format.digits - 1);
+}
+
 }  // namespace indexpool::reference

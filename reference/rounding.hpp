@@ -3,6 +3,7 @@
 // checks the other. Internal to the layer.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -78,5 +79,12 @@ Enclosed<T> round_to_format(const Enclosed<T>& x, const Format& format) {
 // Exponent of the lowest set bit: x is a multiple of 2^result. A large number for 0.
 inline constexpr int no_bits = 1 << 20;
 int lowest_bit(double x);
+// Exponent of a unit that every number of the format in [low, high] is a multiple of.
+int unit_between(double low, double high, const Format& format);
+// Are sums of multiples of 2^unit exact in binary32, in any order, when their magnitudes add up to
+// `magnitude`?
+inline bool sums_exactly(double magnitude, int unit) {
+  return unit >= -149 && magnitude <= std::ldexp(1.0, std::min(24 + unit, 1000));
+}
 
 }  // namespace indexpool::reference

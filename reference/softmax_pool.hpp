@@ -134,13 +134,15 @@ Enclosed<T> probability_in_f32(const SoftmaxTerms<T>& terms, std::size_t j) {
 }
 
 // Probabilities rounded to `storage`, products rounded to `storage`, summed in binary32 in any
-// order; before the final rounding.
+// order; before the final rounding. Narrow products are so short that their sum is often exact and
+// half-way between two stored numbers: the tie then has one answer.
 template <class T>
 Enclosed<T> mean_of_rounded_products(const SoftmaxTerms<T>& terms, std::span<const double> values,
                                      const Format& storage) {
   using std::abs;
   Enclosed<T> sum;
   T magnitude = 0;
+  int unit = no_bits;
   for (std::size_t j = 0; j < values.size(); ++j) {
     const auto p = round_to_format(probability_in_f32(terms, j), storage);
     const T v = values[j];
@@ -151,8 +153,9 @@ Enclosed<T> mean_of_rounded_products(const SoftmaxTerms<T>& terms, std::span<con
     sum.low += product.low;
     sum.high += product.high;
     magnitude += std::max(T(abs(product.low)), T(abs(product.high)));
+    unit = std::min(unit, unit_between(to_double(product.low), to_double(product.high), storage));
   }
-  if (values.size() > 1) {
+  if (!sums_exactly(to_double(magnitude), unit)) {
     const double additions = static_cast<double>(values.size() - 1);
     const T error = (gamma(additions) + additions * epsilon<T>()) * magnitude;
     sum.low -= error;
