@@ -11,13 +11,16 @@
 namespace indexpool::sim::simt {
 namespace {
 
+// A load whose value nobody uses would be compiled away.
+void use(int value) { asm volatile("" : : "r"(value)); }
+
 // Every thread writes its own word and reads its neighbour's in the next warp (or lane).
 constexpr unsigned block_store_line = __LINE__ + 3, block_load_line = __LINE__ + 5;
 void exchange_in_block(bool with_barrier) {
   auto* words = reinterpret_cast<int*>(dynamic_shared());
   store_shared(words + thread_index(), thread_index());
   if (with_barrier) sync_block();
-  load_shared(words + (thread_index() ^ 32));
+  use(load_shared(words + (thread_index() ^ 32)));
 }
 
 constexpr unsigned warp_store_line = __LINE__ + 3, warp_load_line = __LINE__ + 6;
@@ -26,7 +29,7 @@ void exchange_in_warp(bool with_barrier) {
   store_shared(words + thread_index(), thread_index());
   ballot(full_mask, true);  // makes lanes meet, but orders no memory
   if (with_barrier) sync_warp();
-  load_shared(words + (thread_index() ^ 1));
+  use(load_shared(words + (thread_index() ^ 1)));
 }
 
 // A buffer that is filled again too early: the second barrier of each turn is missing.
@@ -36,12 +39,13 @@ void reuse(bool with_barrier) {
   for (int turn = 0; turn < 3; ++turn) {
     store_shared(words + thread_index(), turn);
     sync_block();
-    load_shared(words + (thread_index() ^ 32));
+    use(load_shared(words + (thread_index() ^ 32)));
     if (with_barrier) sync_block();
   }
 }
 
-constexpr unsigned copy_line = __LINE__ + 4;
+// The copy lands at the wait, so that is where it races with the reader.
+constexpr unsigned copy_wait_line = __LINE__ + 6, copy_load_line = __LINE__ + 8;
 void refill_by_async_copy(const Vec16* in, bool with_barrier) {
   auto* words = reinterpret_cast<Vec16*>(dynamic_shared());
   for (int turn = 0; turn < 2; ++turn) {
@@ -49,12 +53,12 @@ void refill_by_async_copy(const Vec16* in, bool with_barrier) {
     async_commit();
     async_wait<0>();
     sync_block();
-    load_shared(words + (thread_index() ^ 32));
+    use(static_cast<int>(load_shared(words + (thread_index() ^ 32)).x));
     if (with_barrier) sync_block();
   }
 }
 
-constexpr unsigned global_store_line = __LINE__ + 2;
+constexpr unsigned global_store_line = __LINE__ + 1;
 void all_store_one_word(int* out, bool) { store_global(out, 1); }
 
 void run_kernel(const std::string& name, bool with_barrier) {
@@ -137,7 +141,7 @@ TEST(Race, BufferReusedTooEarlyIsReportedAtItsLines) {
 }
 
 TEST(Race, AsynchronousCopyIntoABufferStillReadIsReported) {
-  expect_race("copy", {copy_line});
+  expect_race("copy", {copy_wait_line, copy_load_line});
   expect_silence("copy");
 }
 
