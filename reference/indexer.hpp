@@ -76,6 +76,9 @@ struct LogitOperands {
   double logit_scale = 1;
   std::span<const double> pools;        // [P, D] code values of one sequence
   std::span<const double> pool_scales;  // [P]; empty: 1
+  // Of the dtype the dot products are taken in: tensor cores align subnormal operands as if they
+  // were this large. 0: there are none.
+  double smallest_normal = 0;
 };
 // Logits of rows of one sequence: row i sees pools [0, visible[i]); [rows, max visible], entries
 // beyond are NaN. Bound: |s_k| (sum |w| eps_dot + gamma_(H+4) sum |w| relu).

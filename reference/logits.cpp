@@ -9,6 +9,8 @@
 //     With `parts` > 1 an instruction chains `parts` sums of `step` products that start from zero,
 //     and adds the last to the accumulator to nearest: the cuts then scale with the instruction's
 //     own share of S, which add up to S, and only u S remains for every addition.
+//     Subnormal operands are aligned by the exponent of the smallest normal, so M may exceed S
+//     there (aligned_by); nothing is cut when all products are multiples of the last kept bit.
 //   exact_integer: none; the conversion to binary32 rounds beyond 2^24.
 //   When every product is a multiple of a unit U and S <= 2^23 U, all of the above are exact
 //   (unless a folded scale rounds first).
@@ -71,6 +73,23 @@ std::vector<int> units(std::span<const double> values, std::size_t dim) {
   return result;
 }
 
+// What decides how far a row's products are shifted when some operands are subnormal.
+struct Alignment {
+  double largest = 0;
+  bool subnormal = false;
+};
+std::vector<Alignment> alignments(std::span<const double> values, std::size_t dim,
+                                  double smallest_normal) {
+  std::vector<Alignment> result(dim == 0 ? 0 : values.size() / dim);
+  for (std::size_t i = 0; i < result.size() * dim; ++i) {
+    Alignment& row = result[i / dim];
+    const double magnitude = std::abs(values[i]);
+    row.largest = std::max(row.largest, magnitude);
+    row.subnormal = row.subnormal || (magnitude > 0 && magnitude < smallest_normal);
+  }
+  return result;
+}
+
 template <class T>
 class LogitRows {
  public:
@@ -81,6 +100,8 @@ class LogitRows {
         heads_(static_cast<std::size_t>(operands.heads)),
         query_units_(units(operands.queries, dim_)),
         pool_units_(units(operands.pools, dim_)),
+        query_alignments_(alignments(operands.queries, dim_, operands.smallest_normal)),
+        pool_alignments_(alignments(operands.pools, dim_, operands.smallest_normal)),
         pools_(matrix_of<T>(operands.pools, static_cast<Eigen::Index>(pool_units_.size()),
                             operands.head_dim)),
         pool_magnitudes_(pools_.cwiseAbs()) {
@@ -122,6 +143,18 @@ class LogitRows {
     return result;
   }
 
+  // The largest magnitude by which products with a subnormal factor are aligned; 0 when that cuts
+  // nothing.
+  double aligned_by(std::size_t head_row, Eigen::Index pool, int unit) const {
+    if (accumulation_.kind != Accumulation::Kind::truncated) return 0;
+    const Alignment& query = query_alignments_[head_row];
+    const Alignment& key = pool_alignments_[static_cast<std::size_t>(pool)];
+    if (!query.subnormal && !key.subnormal) return 0;
+    const double largest = operands_.smallest_normal *
+                           std::max({query.largest, key.largest, operands_.smallest_normal});
+    return std::ldexp(largest, -accumulation_.fraction_bits) > std::ldexp(1.0, unit) ? largest : 0;
+  }
+
   // Half the interval of one dot product.
   T reach(std::size_t head_row, Eigen::Index pool, const T& dot, const T& sum) const {
     using std::abs;
@@ -131,9 +164,13 @@ class LogitRows {
     }
     const int unit = query_units_[head_row] + pool_units_[static_cast<std::size_t>(pool)];
     const bool representable = unit >= -149 && folded_scales_ == 0;
-    if (representable && sum <= T(std::ldexp(1.0, 23 + unit))) return 0;
+    const double aligned = aligned_by(head_row, pool, unit);
+    if (representable && aligned == 0 && sum <= T(std::ldexp(1.0, 23 + unit))) return 0;
     const double n = static_cast<double>(dim_);
-    return sum * T(dot_error_ + n * epsilon<T>()) + n * f32_subnormal;
+    const double step = accumulation_.step;
+    const double cut =
+        std::ceil(n / step) * (step + 1) * std::ldexp(aligned, -accumulation_.fraction_bits);
+    return sum * T(dot_error_ + n * epsilon<T>()) + cut + n * f32_subnormal;
   }
 
   Enclosed<T> logit(std::size_t index, Eigen::Index pool, const Matrix<T>& dots,
@@ -173,6 +210,7 @@ class LogitRows {
   const Accumulation& accumulation_;
   std::size_t dim_, heads_;
   std::vector<int> query_units_, pool_units_;
+  std::vector<Alignment> query_alignments_, pool_alignments_;
   Matrix<T> pools_, pool_magnitudes_;
   int folded_scales_ = 0;  // that round when multiplied into dequantised operands
   double dot_error_ = 0, head_error_ = 0;

@@ -25,6 +25,20 @@ reference::Accumulation accumulation_of(kernels::Accumulation accumulation) {
   return reference::f32_any_order();
 }
 
+// The dtype in which a kernel multiplies: e4m3 codes may be converted to f16 first, exactly.
+double smallest_normal(DType code, kernels::Accumulation accumulation) {
+  switch (code) {
+    case DType::bf16:
+      return 0x1p-126;
+    case DType::f16:
+      return 0x1p-14;
+    case DType::e4m3:
+      return accumulation == kernels::Accumulation::mma_e4m3 ? 0x1p-6 : 0x1p-14;
+    default:
+      return 0;
+  }
+}
+
 // The reference's own logits in binary32, -infinity where nothing is visible.
 std::vector<float> reference_logits(const IndexerInputs& inputs, const LogitBounds& bounds,
                                     std::int64_t stride) {
@@ -76,9 +90,10 @@ void verify_logits(Journey& journey) {
   const IndexerInputs& inputs = journey.test_case.inputs;
   journey.stride = logits_stride(inputs, journey.options.seed);
   const DType code = inputs.mode.quantised() ? inputs.mode.cache : inputs.mode.storage;
-  const Operands operands{decode(code, journey.queries.codes),
-                          {journey.queries.scales.begin(), journey.queries.scales.end()},
-                          read_stored(inputs, journey.layout, journey.cache)};
+  Operands operands{decode(code, journey.queries.codes),
+                    {journey.queries.scales.begin(), journey.queries.scales.end()},
+                    read_stored(inputs, journey.layout, journey.cache),
+                    0};
   Record record = start_record(journey.test_case, journey.options, Op::logits);
   record.values["logits"] = visible_pairs(inputs);
   bool handed_on = false;
@@ -90,6 +105,7 @@ void verify_logits(Journey& journey) {
         journey.options, [&](StageContext& c) { return run_logits(c, stage); }, buffers_of);
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
+    operands.smallest_normal = smallest_normal(code, executed.first.run.accumulation);
     journey.bounds =
         logit_bounds(inputs, operands, accumulation_of(executed.first.run.accumulation));
     record.verdict = assemble(checks_of(journey, executed));

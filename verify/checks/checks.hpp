@@ -65,6 +65,7 @@ struct Operands {
   std::vector<double> queries;       // [N, H, D] code values
   std::vector<double> query_scales;  // [N, H]; empty: 1
   StoredPools pools;
+  double smallest_normal = 0;  // of the dtype in which products are taken
 };
 LogitBounds logit_bounds(const IndexerInputs& inputs, const Operands& operands,
                          const reference::Accumulation& accumulation);

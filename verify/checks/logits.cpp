@@ -64,6 +64,7 @@ LogitBounds logit_bounds(const IndexerInputs& inputs, const Operands& operands,
     row.query_scales = slice(operands.query_scales, sequence.first_row, sequence.length, row.heads);
     row.head_weights = slice(head_weights, sequence.first_row, sequence.length, row.heads);
     row.logit_scale = static_cast<double>(static_cast<float>(inputs.logit_scale));
+    row.smallest_normal = operands.smallest_normal;
     row.pools = slice(operands.pools.codes, first_pool[s], pools, row.head_dim);
     if (inputs.mode.quantised())
       row.pool_scales = slice(operands.pools.scales, first_pool[s], pools, 1);
