@@ -29,8 +29,8 @@ double positive(const JsonValue& value) {
 
 Constant read_constant(const JsonValue& value) {
   const JsonObject object = value.object({"value", "low", "high", "source"});
-  const Constant constant{positive(object["value"]), positive(object["low"]),
-                          positive(object["high"]), sourced_text(object["source"])};
+  Constant constant{positive(object["value"]), positive(object["low"]), positive(object["high"]),
+                    sourced_text(object["source"])};
   if (constant.low > constant.value || constant.value > constant.high) {
     value.fail(fmt::format("found low {}, value {}, high {}; expected low <= value <= high",
                            constant.low, constant.value, constant.high));
@@ -104,6 +104,22 @@ void check_rates(const DeviceSpec& device, const JsonObject& object) {
   at_most_peak("hbm_copy_bytes_per_s", device.hbm_copy_bytes_per_s);
 }
 
+void read_constants(const JsonObject& object, DeviceSpec& device) {
+  device.sm_clock_hz = read_constant(object["sm_clock_hz"]);
+  device.hbm_peak_bytes_per_s = read_constant(object["hbm_peak_bytes_per_s"]);
+  device.hbm_read_bytes_per_s = read_constant(object["hbm_read_bytes_per_s"]);
+  device.hbm_write_bytes_per_s = read_constant(object["hbm_write_bytes_per_s"]);
+  device.hbm_copy_bytes_per_s = read_constant(object["hbm_copy_bytes_per_s"]);
+  device.hbm_loaded_latency_s = read_constant(object["hbm_loaded_latency_s"]);
+  device.l2_bytes_per_s = read_constant(object["l2_bytes_per_s"]);
+  device.l2_residency_bytes = read_constant(object["l2_residency_bytes"]);
+  device.l2_residency_exponent = read_constant(object["l2_residency_exponent"]);
+  device.shared_bytes_per_clock_per_sm = read_constant(object["shared_bytes_per_clock_per_sm"]);
+  device.launch_s = read_constant(object["launch_s"]);
+  device.graph_launch_s = read_constant(object["graph_launch_s"]);
+  device.f32_flop_per_s = read_constant(object["f32_flop_per_s"]);
+}
+
 DeviceSpec read_device(const JsonValue& root) {
   const JsonObject object = root.object({"name",
                                          "source",
@@ -136,19 +152,7 @@ DeviceSpec read_device(const JsonValue& root) {
   device.memory = Bytes(read_size(object["memory_bytes"]));
   device.l2_capacity = Bytes(read_size(object["l2_capacity_bytes"]));
   device.shared_memory_per_sm = Bytes(read_size(object["shared_memory_per_sm_bytes"]));
-  device.sm_clock_hz = read_constant(object["sm_clock_hz"]);
-  device.hbm_peak_bytes_per_s = read_constant(object["hbm_peak_bytes_per_s"]);
-  device.hbm_read_bytes_per_s = read_constant(object["hbm_read_bytes_per_s"]);
-  device.hbm_write_bytes_per_s = read_constant(object["hbm_write_bytes_per_s"]);
-  device.hbm_copy_bytes_per_s = read_constant(object["hbm_copy_bytes_per_s"]);
-  device.hbm_loaded_latency_s = read_constant(object["hbm_loaded_latency_s"]);
-  device.l2_bytes_per_s = read_constant(object["l2_bytes_per_s"]);
-  device.l2_residency_bytes = read_constant(object["l2_residency_bytes"]);
-  device.l2_residency_exponent = read_constant(object["l2_residency_exponent"]);
-  device.shared_bytes_per_clock_per_sm = read_constant(object["shared_bytes_per_clock_per_sm"]);
-  device.launch_s = read_constant(object["launch_s"]);
-  device.graph_launch_s = read_constant(object["graph_launch_s"]);
-  device.f32_flop_per_s = read_constant(object["f32_flop_per_s"]);
+  read_constants(object, device);
   for (const auto& [dtype, rate] : object["matrix_flop_per_s"].members()) {
     if (!dtype_from_name(dtype)) rate.fail("expected a dtype's name as key, for example \"bf16\"");
     device.matrix_flop_per_s[dtype] = read_constant(rate);
