@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -62,6 +63,19 @@ T round_to_format(const T& x, const Format& format) {
   const T rounded = ldexp(detail::nearest_even(T(ldexp(x, -spacing))), spacing);
   if (abs(rounded) > largest) return rounded > 0 ? overflow : T(-overflow);
   return rounded;
+}
+
+// The same for double, where the exponent can be read off and powers of two written down.
+inline double round_to_format(const double& x, const Format& format) {
+  const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff);
+  const int exponent = std::max(biased - 1023, format.min_exponent);
+  const int spacing = exponent - (format.digits - 1);
+  const bool plain = biased != 0 && biased != 0x7ff && spacing > -1000 && spacing < 900;
+  if (!plain) return round_to_format<double>(x, format);
+  const double unit = std::bit_cast<double>(static_cast<std::uint64_t>(spacing + 1023) << 52);
+  const double rounded = std::nearbyint(x / unit) * unit;
+  if (std::abs(rounded) <= format.largest) return rounded;
+  return std::copysign(format.saturates ? format.largest : HUGE_VAL, x);
 }
 
 template <class T>
