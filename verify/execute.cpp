@@ -4,19 +4,26 @@
 
 namespace indexpool::verify {
 
-Lookup make_lookup(const Options& options) {
+Lookup make_lookup(const Options& options, std::size_t choice) {
   const auto extra = options.extra_kernels;
   const std::string target = options.target;
-  return [extra, target](const kernels::OpArgs& args) -> const kernels::Kernel& {
-    for (const kernels::Kernel& kernel : extra) {
-      if (kernel.target == target && !kernel.unsupported(args)) return kernel;
+  return [extra, target, choice](const kernels::OpArgs& args) -> const kernels::Kernel& {
+    const auto rows = extra.empty() ? kernels::kernels() : extra;
+    std::size_t left = choice;
+    for (const kernels::Kernel& kernel : rows) {
+      if (kernel.target == target && !kernel.unsupported(args) && left-- == 0) return kernel;
     }
     try {
-      return kernels::find_kernel(extra.empty() ? target : "simt", args);
+      if (choice == 0) return kernels::find_kernel(extra.empty() ? target : "simt", args);
     } catch (const ConfigError& error) {
       throw Unsupported(error.what());
     }
+    throw Unsupported("no further kernel");
   };
+}
+
+std::size_t kernels_of_an_operation(const Options& options) {
+  return options.extra_kernels.empty() ? kernels::kernels().size() : 1;
 }
 
 std::vector<Way> ways(const Options& options) {

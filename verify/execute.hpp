@@ -20,8 +20,11 @@ struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Kernels of options.target, then (for a mutant) those of simt.
-Lookup make_lookup(const Options& options);
+// The `choice`-th kernel that takes some arguments: of options.target, or (for an operation that a
+// mutant leaves alone) the first of simt. The lookup throws Unsupported when there is none.
+Lookup make_lookup(const Options& options, std::size_t choice = 0);
+// An upper bound of the kernels one operation has on the target.
+std::size_t kernels_of_an_operation(const Options& options);
 
 // A way to run: which check its bytes feed, and in which order the lanes go.
 struct Way {
@@ -44,9 +47,10 @@ struct Executed {
 
 // `run(context)` gives an Output; `buffers(output)` what must be equal between runs.
 template <class Run, class GetBuffers>
-auto execute(const Options& options, const Run& run, const GetBuffers& buffers) {
+auto execute(const Options& options, const Run& run, const GetBuffers& buffers,
+             std::size_t choice = 0) {
   using Output = decltype(run(std::declval<StageContext&>()));
-  const Lookup lookup = make_lookup(options);
+  const Lookup lookup = make_lookup(options, choice);
   const auto once = [&](sim::simt::LaneOrder order, bool count, Environment* environment) {
     const auto target = make_target(options, order, count);
     if (environment != nullptr) *environment = target->environment();

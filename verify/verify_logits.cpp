@@ -25,15 +25,16 @@ reference::Accumulation accumulation_of(kernels::Accumulation accumulation) {
   return reference::f32_any_order();
 }
 
-// The dtype in which a kernel multiplies: e4m3 codes may be converted to f16 first, exactly.
-double smallest_normal(DType code, kernels::Accumulation accumulation) {
+// Of the dtype in which dot products are taken, in units of the codes: e4m3 codes may be converted
+// to f16 first, by their bits, so that subnormal codes become subnormal f16.
+double smallest_normal(DType code) {
   switch (code) {
     case DType::bf16:
       return 0x1p-126;
     case DType::f16:
       return 0x1p-14;
     case DType::e4m3:
-      return accumulation == kernels::Accumulation::mma_e4m3 ? 0x1p-6 : 0x1p-14;
+      return 0x1p-6;
     default:
       return 0;
   }
@@ -66,11 +67,12 @@ double visible_pairs(const IndexerInputs& inputs) {
   return pairs;
 }
 
-std::vector<Check> checks_of(const Journey& journey, const Executed<LogitsOutput>& executed) {
+std::vector<Check> checks_of(const Journey& journey, const LogitBounds& bounds,
+                             const Executed<LogitsOutput>& executed) {
   const IndexerInputs& inputs = journey.test_case.inputs;
   const LogitsOutput& output = executed.first;
   std::vector<Check> checks{
-      check_logit_bound(inputs, journey.bounds, output.logits, journey.stride, journey.about_ties),
+      check_logit_bound(inputs, bounds, output.logits, journey.stride, journey.about_ties),
       check_logits_untouched(inputs, output.logits, journey.stride)};
   checks.insert(checks.end(), executed.checks.begin(), executed.checks.end());
   checks.push_back(check_guards(output.guards));
@@ -84,44 +86,59 @@ std::vector<Check> checks_of(const Journey& journey, const Executed<LogitsOutput
   return checks;
 }
 
-}  // namespace
-
-void verify_logits(Journey& journey) {
+// The operands as the operations before left them.
+Operands stored_operands(const Journey& journey) {
   const IndexerInputs& inputs = journey.test_case.inputs;
-  journey.stride = logits_stride(inputs, journey.options.seed);
   const DType code = inputs.mode.quantised() ? inputs.mode.cache : inputs.mode.storage;
-  Operands operands{decode(code, journey.queries.codes),
-                    {journey.queries.scales.begin(), journey.queries.scales.end()},
-                    read_stored(inputs, journey.layout, journey.cache),
-                    0};
+  return {decode(code, journey.queries.codes),
+          {journey.queries.scales.begin(), journey.queries.scales.end()},
+          read_stored(inputs, journey.layout, journey.cache),
+          smallest_normal(code)};
+}
+
+// One kernel: the `choice`-th that takes the problem. Hands on its logits when they are right and
+// no other's were.
+void verify_one(Journey& journey, const Operands& operands, std::size_t choice) {
+  const IndexerInputs& inputs = journey.test_case.inputs;
   Record record = start_record(journey.test_case, journey.options, Op::logits);
   record.values["logits"] = visible_pairs(inputs);
-  bool handed_on = false;
   try {
     const LogitsInputs stage{
         inputs,        journey.layout, journey.cache, journey.queries.codes, journey.queries.scales,
         journey.stride};
     const auto executed = execute(
-        journey.options, [&](StageContext& c) { return run_logits(c, stage); }, buffers_of);
+        journey.options, [&](StageContext& c) { return run_logits(c, stage); }, buffers_of, choice);
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
-    operands.smallest_normal = smallest_normal(code, executed.first.run.accumulation);
-    journey.bounds =
+    const LogitBounds bounds =
         logit_bounds(inputs, operands, accumulation_of(executed.first.run.accumulation));
-    record.verdict = assemble(checks_of(journey, executed));
+    record.verdict = assemble(checks_of(journey, bounds, executed));
     record.verdict.rows = inputs.rows();
-    handed_on = usable(record.verdict);
-    if (handed_on) journey.logits = executed.first.logits;
+    if (journey.logits.empty() && usable(record.verdict)) {
+      journey.bounds = bounds;
+      journey.logits = executed.first.logits;
+    }
   } catch (const Unsupported& why) {
+    if (choice > 0) return;  // no further kernel
     record.verdict = refuse(Status::unsupported, why.what());
   } catch (const sim::simt::ExecutorError& error) {
     record.verdict = refuse(Status::error, error.kind + ": " + error.what());
   }
-  if (!handed_on) {
-    journey.bounds = logit_bounds(inputs, operands, reference::f32_any_order());
-    journey.logits = reference_logits(inputs, journey.bounds, journey.stride);
-  }
   journey.records.push_back(std::move(record));
+}
+
+}  // namespace
+
+void verify_logits(Journey& journey) {
+  const IndexerInputs& inputs = journey.test_case.inputs;
+  journey.stride = logits_stride(inputs, journey.options.seed);
+  const Operands operands = stored_operands(journey);
+  for (std::size_t choice = 0; choice < kernels_of_an_operation(journey.options); ++choice) {
+    verify_one(journey, operands, choice);
+  }
+  if (!journey.logits.empty()) return;
+  journey.bounds = logit_bounds(inputs, operands, reference::f32_any_order());
+  journey.logits = reference_logits(inputs, journey.bounds, journey.stride);
 }
 
 }  // namespace indexpool::verify
