@@ -31,7 +31,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 h1 { font-size: 15px; font-weight: 600; color: var(--soft); margin: 0; }
 h2 { font-size: 17px; font-weight: 650; margin: 0 0 8px; }
 h3 { font-size: 15px; font-weight: 600; margin: 4px 0 2px; }
-p { margin: 4px 0 10px; max-width: 78ch; }
+p { margin: 4px 0 10px; max-width: 110ch; }
 p.note, .note { color: var(--soft); font-size: 13.5px; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: 13px; }
@@ -42,7 +42,7 @@ pre { background: var(--code); border-radius: 8px; padding: 10px 14px; margin: 6
   border-radius: 50%; font-weight: 700; }
 .verdict .word { font-size: 32px; line-height: 1.15; font-weight: 700; margin: 2px 0 2px; }
 .verdict p { margin: 0; }
-.verdict .counts { margin-left: auto; display: flex; flex-wrap: wrap; gap: 8px;
+.verdict .counts { margin-left: auto; max-width: 40%; display: flex; flex-wrap: wrap; gap: 8px;
   justify-content: flex-end; }
 .verdict.passed { border-color: var(--good); } .verdict.passed .word { color: var(--good); }
 .verdict.failed, .verdict.error { border-color: var(--bad); }
@@ -93,7 +93,7 @@ svg .band.s3, svg .dot.s3, svg .series.s3 { fill: var(--s3); }
 svg .band.s4, svg .dot.s4, svg .series.s4 { fill: var(--s4); }
 svg .band.s5, svg .dot.s5, svg .series.s5 { fill: var(--s5); }
 svg .band.s6, svg .dot.s6, svg .series.s6 { fill: var(--s6); }
-svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .35; }
+svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .45; }
 .pipeline svg { max-width: 100%; height: auto; display: block; margin: 0 auto; }
 .pipeline svg text { font-size: 11px; } .pipeline svg .edge text, .pipeline svg > g > text { fill: var(--soft); }
 .pipeline svg .node path, .pipeline svg .node polygon { stroke: var(--line); }

@@ -22,11 +22,24 @@ struct Mark {
   const Record* record;
   const Check* check;
 };
-// One line of the plot: all outcomes of one check of one operation.
+// One line of the plot: all outcomes of one check of one operation. Checks that compare bits and
+// passed share the last line of their operation.
 struct Line {
   std::string op, check;
   std::vector<Mark> marks;
+  std::string exact_checks;  // names, when it is the shared one
 };
+
+bool passed_exactly(const Line& line) {
+  return std::all_of(line.marks.begin(), line.marks.end(), [](const Mark& mark) {
+    return mark.check->utilisation == 0 && mark.check->status == Status::passed;
+  });
+}
+
+void add_shared(std::vector<Line>& out, Line& shared) {
+  if (!shared.marks.empty()) out.push_back(std::move(shared));
+  shared = {};
+}
 
 std::vector<Line> lines_of(const std::vector<Record>& records) {
   std::map<std::tuple<int, std::string, std::string>, Line> lines;
@@ -39,7 +52,19 @@ std::vector<Line> lines_of(const std::vector<Record>& records) {
     }
   }
   std::vector<Line> out;
-  for (auto& [key, line] : lines) out.push_back(std::move(line));
+  Line shared;
+  for (auto& [key, line] : lines) {
+    if (shared.op != line.op) add_shared(out, shared);
+    if (!passed_exactly(line)) {
+      out.push_back(std::move(line));
+      continue;
+    }
+    shared.op = line.op;
+    shared.check = "exact checks";
+    shared.exact_checks += (shared.exact_checks.empty() ? "" : ", ") + line.check;
+    shared.marks.insert(shared.marks.end(), line.marks.begin(), line.marks.end());
+  }
+  add_shared(out, shared);
   return out;
 }
 
@@ -77,22 +102,30 @@ std::string frame(const LogAxis& axis, double plot_bottom) {
   return out;
 }
 
+std::string mark(double x, double y, Status status, const std::string& title) {
+  return fmt::format(
+      "<circle class=\"mark {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" "
+      "r=\"4.5\"><title>{}</title></circle>\n",
+      to_string(status), x, y, escape_xml(title));
+}
+
 std::string marks_of(const Line& line, const LogAxis& axis, double y) {
+  const double exact_x = label_width + exact_width / 2;
+  if (!line.exact_checks.empty()) {
+    return mark(exact_x, y, Status::passed,
+                fmt::format("{}: {}: no difference in {} checks", line.op, line.exact_checks,
+                            format_count(static_cast<std::int64_t>(line.marks.size()))));
+  }
   std::string out;
   std::set<std::pair<long, Status>> drawn;
   for (const auto& [record, check] : line.marks) {
-    const bool exact = check->utilisation == 0;
-    const double x = exact ? label_width + exact_width / 2 : axis.at(check->utilisation);
+    const double x = check->utilisation == 0 ? exact_x : axis.at(check->utilisation);
     if (!drawn.insert({std::lround(x), check->status}).second) continue;
-    const std::string title =
-        fmt::format("{}: {} / {}: {}, error over bound {}, {} compared{}{}", record->case_name,
-                    line.op, line.check, to_string(check->status),
-                    format_utilisation(check->utilisation), format_count(check->compared),
-                    check->reason.empty() ? "" : ". ", shortened(check->reason, 300));
-    out += fmt::format(
-        "<circle class=\"mark {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>{}</title>"
-        "</circle>\n",
-        to_string(check->status), x, y, escape_xml(title));
+    out += mark(x, y, check->status,
+                fmt::format("{}: {} / {}: {}, error over bound {}, {} compared{}{}",
+                            record->case_name, line.op, line.check, to_string(check->status),
+                            format_utilisation(check->utilisation), format_count(check->compared),
+                            check->reason.empty() ? "" : ". ", shortened(check->reason, 300)));
   }
   return out;
 }
@@ -122,6 +155,9 @@ std::string utilisation_plot(const std::vector<Record>& records) {
         "<text class=\"row-label\" x=\"{2:.1f}\" y=\"{0:.1f}\" text-anchor=\"end\">{3}</text>\n",
         y + 4, first ? escape_xml(shortened(lines[i].op, 20)) : "", label_width - 8,
         escape_xml(shortened(lines[i].check, 20)));
+    out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+                       label_width + exact_width + 6, y + 4,
+                       escape_xml(shortened(lines[i].exact_checks, 110)));
     out += marks_of(lines[i], axis, y);
   }
   return out + "</svg>\n";

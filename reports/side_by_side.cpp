@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "indexpool/reports/escape.hpp"
 #include "indexpool/reports/quantity.hpp"
 #include "indexpool/reports/report.hpp"
 #include "indexpool/reports/summary.hpp"
@@ -26,7 +27,7 @@ Cell utilisation_cell(const Record& record) {
 
 Cell decidable_cell(const Record& record) {
   const Verdict& verdict = record.verdict;
-  if (verdict.rows == 0) return {};
+  if (!selects(record)) return {};
   return {fmt::format("{} of {}", format_count(verdict.decidable_rows), format_count(verdict.rows)),
           verdict.decidable_rows};
 }
@@ -60,7 +61,8 @@ const std::vector<SideColumn>& side_columns() {
   static const std::vector<SideColumn> columns = {
       {{"case", "case"}, [](const Record& r) { return Cell(r.case_name); }, Shown::if_several},
       {{"op", "operation"}, [](const Record& r) { return Cell(r.op); }},
-      {{"reference", "reference"}, [](const Record& r) { return Cell(r.reference); }},
+      {{"reference", "reference"},
+       [](const Record& r) { return Cell(shortened(r.reference, 28), r.reference); }},
       {{"kernel", "kernel"}, [](const Record& r) { return Cell(r.implementation); }},
       {{"executor", "runs on"}, [](const Record& r) { return Cell(r.environment.target); }},
       {{"status", "verdict"}, [](const Record& r) { return status_cell(r.verdict.status); }},

@@ -39,8 +39,10 @@ void add(Group& group, const Record& record) {
   group.records += 1;
   group.failed += is_failure(verdict.status) ? 1 : 0;
   group.checks += static_cast<std::int64_t>(verdict.checks.size());
-  group.rows += verdict.rows;
-  group.decidable_rows += verdict.decidable_rows;
+  if (selects(record)) {
+    group.rows += verdict.rows;
+    group.decidable_rows += verdict.decidable_rows;
+  }
   group.worst_utilisation = std::max(group.worst_utilisation, verdict.worst_utilisation);
 }
 
@@ -67,6 +69,13 @@ std::vector<std::pair<Status, std::int64_t>> status_counts(const std::vector<Rec
     if (count > 0) counts.emplace_back(row.status, count);
   }
   return counts;
+}
+
+bool selects(const Record& record) {
+  const auto& checks = record.verdict.checks;
+  return record.verdict.decidable_rows > 0 ||
+         std::any_of(checks.begin(), checks.end(),
+                     [](const Check& check) { return check.name == "selection"; });
 }
 
 std::vector<Group> grouped(const std::vector<Record>& records) {

@@ -19,6 +19,9 @@ bool is_prefill(std::string_view op);
 
 std::vector<std::pair<Status, std::int64_t>> status_counts(const std::vector<Record>& records);
 
+// Whether decidable rows mean something: a selection was checked.
+bool selects(const Record& record);
+
 // Records of one operation, implementation, executor and reference.
 struct Group {
   std::string op, reference, implementation, target;

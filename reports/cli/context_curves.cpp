@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <string>
 
 #include "indexpool/reports/cli/forecast.hpp"
 
@@ -33,31 +33,28 @@ reports::Curve memory_curve(const char* name,
   return curve;
 }
 
-using Forecast = std::vector<OperationForecast> (*)(const ArchitectureConfig&, const DeviceSpec&,
-                                                    std::int64_t);
-
-// One curve per operation and one of their sum, all layers together.
-std::vector<reports::Curve> time_curves(const char* plot, Forecast operations,
-                                        const ArchitectureConfig& architecture,
-                                        const DeviceSpec& device) {
+// One curve per operation and one of their sum, all layers together. `at` has the operations at
+// each of curve_tokens().
+std::vector<reports::Curve> time_curves(const char* plot,
+                                        const std::vector<std::vector<OperationForecast>>& at,
+                                        std::int64_t layers) {
+  const std::vector<std::int64_t> tokens = curve_tokens();
   std::vector<reports::Curve> curves = {{"all operations", plot, "seconds", {}, {}, {}, {}}};
-  const auto point = [](reports::Curve& curve, std::int64_t tokens, const Prediction& p) {
-    add_point(curve, tokens, p.time.value, p.low.value, p.high.value);
+  const auto add = [&](const std::string& name, std::size_t i, const Prediction& p) {
+    auto found = std::find_if(curves.begin(), curves.end(),
+                              [&](const reports::Curve& curve) { return curve.name == name; });
+    if (found == curves.end()) {
+      found = curves.insert(curves.end(), {name, plot, "seconds", {}, {}, {}, {}});
+    }
+    add_point(*found, tokens[i], p.time.value, p.low.value, p.high.value);
   };
-  for (const std::int64_t tokens : curve_tokens()) {
-    const auto step = operations(architecture, device, tokens);
-    const bool complete = std::all_of(step.begin(), step.end(), [](const OperationForecast& each) {
-      return each.refusal.empty();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool complete = std::all_of(at[i].begin(), at[i].end(), [](const auto& operation) {
+      return operation.refusal.empty();
     });
-    if (complete) point(curves.front(), tokens, all_layers(step, architecture.indexer_layers));
-    for (const OperationForecast& each : step) {
-      if (!each.refusal.empty()) continue;
-      auto found = std::find_if(curves.begin(), curves.end(),
-                                [&](const reports::Curve& c) { return c.name == each.op; });
-      if (found == curves.end()) {
-        found = curves.insert(curves.end(), {each.op, plot, "seconds", {}, {}, {}, {}});
-      }
-      point(*found, tokens, all_layers({each}, architecture.indexer_layers));
+    if (complete) add(curves.front().name, i, all_layers(at[i], layers));
+    for (const OperationForecast& each : at[i]) {
+      if (each.refusal.empty()) add(each.op, i, all_layers({each}, layers));
     }
   }
   return curves;
@@ -68,13 +65,17 @@ std::vector<reports::Curve> time_curves(const char* plot, Forecast operations,
 std::vector<reports::Curve> context_curves(const ArchitectureConfig& architecture,
                                            const DeviceSpec& device) {
   std::vector<reports::Curve> curves = {
-      memory_curve("indexer cache, pooled", indexer_cache_bytes, architecture),
-      memory_curve("in whole pages", paged_cache_bytes, architecture),
+      memory_curve("pooled indexer cache", indexer_cache_bytes, architecture),
+      memory_curve("pooled, in whole pages", paged_cache_bytes, architecture),
       memory_curve("one key per token", unpooled_cache_bytes, architecture)};
-  for (auto& curve : time_curves("time", decode_step, architecture, device)) {
+  const std::vector<std::int64_t> tokens = curve_tokens();
+  std::vector<std::vector<OperationForecast>> steps;
+  for (const std::int64_t at : tokens) steps.push_back(decode_step(architecture, device, at));
+  const auto prompts = prefill(architecture, device, tokens);
+  for (auto& curve : time_curves("time", steps, architecture.indexer_layers)) {
     curves.push_back(std::move(curve));
   }
-  for (auto& curve : time_curves("prefill", prefill, architecture, device)) {
+  for (auto& curve : time_curves("prefill", prompts, architecture.indexer_layers)) {
     curves.push_back(std::move(curve));
   }
   return curves;

@@ -111,9 +111,13 @@ OperationForecast forecast_topk(const Shapes& shapes, const std::vector<kernels:
   return forecast("topk", args, device);
 }
 
-// One after the other: everything adds, except the memory, which is used again.
-void add(Prediction& sum, const Prediction& next) {
-  if (next.time > sum.time || sum.bound_by.empty()) sum.bound_by = next.bound_by;
+// One after the other: everything adds, except the memory, which is used again. `longest` is the
+// longest part so far; what limits it limits the sum.
+void add(Prediction& sum, const Prediction& next, Seconds& longest) {
+  if (next.time >= longest) {
+    longest = next.time;
+    sum.bound_by = next.bound_by;
+  }
   sum.device = next.device;
   sum.time += next.time;
   sum.low += next.low;
@@ -122,12 +126,35 @@ void add(Prediction& sum, const Prediction& next) {
   sum.memory = std::max(sum.memory, next.memory);
 }
 
-void add(OperationForecast& sum, const OperationForecast& next) {
-  sum.op = next.op;
-  sum.kernel = next.kernel;
-  sum.refusal = next.refusal;
-  sum.work.traffic += next.work.traffic;
-  add(sum.prediction, next.prediction);
+// Operations of a prompt so far.
+struct PromptSum {
+  std::vector<OperationForecast> operations;
+  std::vector<Seconds> longest;
+
+  void add_chunk(const std::vector<OperationForecast>& chunk) {
+    operations.resize(chunk.size());
+    longest.resize(chunk.size());
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      operations[i].op = chunk[i].op;
+      operations[i].kernel = chunk[i].kernel;
+      operations[i].refusal = chunk[i].refusal;
+      operations[i].work.traffic += chunk[i].work.traffic;
+      add(operations[i].prediction, chunk[i].prediction, longest[i]);
+    }
+  }
+};
+
+// The tokens [start, end) of a prompt.
+std::vector<OperationForecast> chunk_forecast(const Shapes& shapes, const DeviceSpec& device,
+                                              std::int64_t start, std::int64_t end) {
+  const auto rows = last_rows(end, end - start);
+  std::vector<OperationForecast> chunk = {forecast("pool", pool_args(shapes, end - start), device)};
+  if (shapes.shape.mode.quantised()) {
+    chunk.push_back(forecast("quantize_query", query_args(shapes, end - start), device));
+  }
+  chunk.push_back(forecast_logits(shapes, rows, end, device));
+  chunk.push_back(forecast_topk(shapes, rows, end, device));
+  return chunk;
 }
 
 }  // namespace
@@ -150,35 +177,28 @@ std::vector<OperationForecast> decode_step(const ArchitectureConfig& architectur
   return step;
 }
 
-std::vector<OperationForecast> prefill(const ArchitectureConfig& architecture,
-                                       const DeviceSpec& device, std::int64_t tokens) {
+std::vector<std::vector<OperationForecast>> prefill(const ArchitectureConfig& architecture,
+                                                    const DeviceSpec& device,
+                                                    const std::vector<std::int64_t>& tokens) {
   const Shapes shapes(architecture);
-  const bool quantised = shapes.shape.mode.quantised();
-  std::vector<OperationForecast> sums(quantised ? 4 : 3);
-  for (std::int64_t start = 0; start < tokens; start += prefill_chunk) {
-    const std::int64_t end = std::min(tokens, start + prefill_chunk);
-    const auto rows = last_rows(end, end - start);
-    std::size_t at = 0;
-    add(sums[at++], forecast("pool", pool_args(shapes, end - start), device));
-    if (quantised) {
-      add(sums[at++], forecast("quantize_query", query_args(shapes, end - start), device));
+  std::vector<std::vector<OperationForecast>> prompts;
+  PromptSum whole_chunks;  // shared by all prompts that are at least as long
+  std::int64_t start = 0;
+  for (const std::int64_t length : tokens) {
+    for (; start + prefill_chunk <= length; start += prefill_chunk) {
+      whole_chunks.add_chunk(chunk_forecast(shapes, device, start, start + prefill_chunk));
     }
-    add(sums[at++], forecast_logits(shapes, rows, end, device));
-    add(sums[at++], forecast_topk(shapes, rows, end, device));
+    PromptSum prompt = whole_chunks;
+    if (start < length) prompt.add_chunk(chunk_forecast(shapes, device, start, length));
+    prompts.push_back(std::move(prompt.operations));
   }
-  return sums;
+  return prompts;
 }
 
 Prediction all_layers(const std::vector<OperationForecast>& step, std::int64_t layers) {
   Prediction sum;
-  const OperationForecast* longest = nullptr;
-  for (const OperationForecast& operation : step) {
-    if (longest == nullptr || longest->prediction.time < operation.prediction.time) {
-      longest = &operation;
-    }
-    add(sum, operation.prediction);
-  }
-  if (longest != nullptr) sum.bound_by = longest->prediction.bound_by;
+  Seconds longest;
+  for (const OperationForecast& operation : step) add(sum, operation.prediction, longest);
   const auto count = static_cast<double>(layers);
   sum.time = sum.time * count;
   sum.low = sum.low * count;

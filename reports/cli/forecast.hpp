@@ -24,11 +24,12 @@ struct OperationForecast {
 // tokens; the token closes a pool, the dearest case of append.
 std::vector<OperationForecast> decode_step(const ArchitectureConfig& architecture,
                                            const DeviceSpec& device, std::int64_t tokens);
-// pool, quantize_query, logits and topk for a whole prompt of `tokens`, in chunks of
-// `prefill_chunk` tokens one after the other.
+// pool, quantize_query, logits and topk for whole prompts of these lengths (ascending), each in
+// chunks of `prefill_chunk` tokens one after the other.
 inline constexpr std::int64_t prefill_chunk = 8192;
-std::vector<OperationForecast> prefill(const ArchitectureConfig& architecture,
-                                       const DeviceSpec& device, std::int64_t tokens);
+std::vector<std::vector<OperationForecast>> prefill(const ArchitectureConfig& architecture,
+                                                    const DeviceSpec& device,
+                                                    const std::vector<std::int64_t>& tokens);
 // pool alone, all tokens in one launch.
 OperationForecast pool_prompt(const ArchitectureConfig& architecture, const DeviceSpec& device,
                               std::int64_t tokens);

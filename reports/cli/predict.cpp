@@ -22,7 +22,7 @@ using reports::Cell;
 using reports::Table;
 
 struct PredictOptions {
-  std::string model = "glm-5.3-flash", device = "a100-sxm4-80gb", tokens = "4K,128K,1M,10M", out;
+  std::string model = "glm-5.3-flash", device = "a100-sxm4-80gb", tokens = "1M", out;
   FormatOption format;
 };
 
@@ -97,7 +97,7 @@ int predict_for(const PredictOptions& options) {
     add_memory(table, tokens, model, "pooled, in whole pages", paged_cache_bytes(model, tokens));
     add_memory(table, tokens, model, "one key per token", unpooled_cache_bytes(model, tokens));
     add_phase(table, tokens, "decode step", model, decode_step(model, device, tokens));
-    add_phase(table, tokens, "whole prompt", model, prefill(model, device, tokens));
+    add_phase(table, tokens, "whole prompt", model, prefill(model, device, {tokens}).front());
   }
   if (options.out.empty()) {
     print(reports::render(table, format, colour_wanted()));

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "program.hpp"
+
+namespace indexpool::cli {
+namespace {
+
+struct BadLine {
+  std::vector<std::string> arguments;
+  const char* said;  // part of the message
+};
+
+// Exit code 2, a message, nothing on stdout.
+void expect_usage_error(const BadLine& line) {
+  std::string shown;
+  for (const std::string& word : line.arguments) shown += word + ' ';
+  const Outcome outcome = indexpool(line.arguments);
+  EXPECT_EQ(outcome.code, 2) << shown << outcome.err;
+  EXPECT_EQ(outcome.out, "") << shown;
+  EXPECT_TRUE(contains(outcome.err, line.said)) << shown << outcome.err;
+}
+
+TEST(BadOption, UnknownNamesListNearOnes) {
+  const BadLine lines[] = {
+      {{"verfy"}, "did you mean verify?"},
+      {{"verify", "--sute", "smoke"}, "did you mean --suite?"},
+      {{"list", "--format", "jsn"}, "did you mean json?"},
+      {{"list", "filles"}, "did you mean fills"},
+      {{"verify", "--target", "smit"}, "did you mean simt?"},
+      {{"verify", "--suite", "smokes"}, "smoke"},
+      {{"verify", "--mode", "vlm_fp8"}, "vllm_fp8"},
+      {{"verify", "--fill", "norml"}, "did you mean normal"},
+      {{"predict", "--model", "glm-5.3-flas"}, "glm-5.3-flash"},
+      {{"predict", "--device", "a100"}, "a100-sxm4-80gb"},
+      {{"run", "--device", "h200"}, "h200-sxm"},
+  };
+  for (const BadLine& line : lines) expect_usage_error(line);
+}
+
+TEST(BadOption, ImpossibleProblemsAreRefused) {
+  const BadLine lines[] = {
+      {{"verify", "--kpool", "3", "--topk", "2048"}, "index_topk"},
+      {{"verify", "--lengths", "0"}, "token"},
+      {{"verify", "--lengths", "0,0"}, "token"},
+      {{"verify", "--lengths", "-4"}, "--lengths"},
+      {{"verify", "--lengths", "2147483647,2147483647", "--heads", "4611686018427387904"},
+       "63 bits"},
+      {{"verify", "--lengths", "8", "--drafts", "7"}, "drafts"},
+      {{"verify", "--lengths", "8", "--page", "0"}, "page"},
+      {{"verify", "--heads", "0"}, "index_n_heads"},
+      {{"verify", "--heads", "many"}, "--heads"},
+      {{"predict", "--tokens", "0"}, "--tokens"},
+      {{"predict", "--tokens", "1.5M"}, "--tokens"},
+  };
+  for (const BadLine& line : lines) expect_usage_error(line);
+}
+
+TEST(BadOption, ContradictionsAreRefused) {
+  const BadLine lines[] = {
+      {{"verify", "--suite", "smoke", "--lengths", "8"}, "exclude each other"},
+      {{"verify", "--suite", "smoke", "--case", golden("fp8_small")}, "exclude each other"},
+      {{"verify", "--drafts", "2"}, "needs a problem or a case"},
+      {{"verify", "--resume"}, "--out"},
+      {{"verify", "--measure"}, "--target cuda"},
+      {{"report"}, "records"},
+  };
+  for (const BadLine& line : lines) expect_usage_error(line);
+}
+
+}  // namespace
+}  // namespace indexpool::cli

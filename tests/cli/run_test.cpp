@@ -1,0 +1,69 @@
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "indexpool/model/record.hpp"
+
+#include "program.hpp"
+
+namespace indexpool::cli {
+namespace {
+
+TEST(Run, ShowsTheGoldenCaseSideBySideWithItsForecast) {
+  const Folder folder;
+  const std::string out = folder.file("report");
+  const Outcome outcome = indexpool({"run", "--out", out, "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  std::set<std::string> verified, predicted;
+  for (const auto& row : nlohmann::json::parse(outcome.out)) {
+    EXPECT_TRUE(row["status"] == "passed" || row["status"] == "marginal") << row.dump(1);
+    verified.insert(row["op"]);
+    if (!row["predicted_time_s"].is_null()) {
+      predicted.insert(row["op"]);
+      EXPECT_EQ(row["predicted_device"], "a100-sxm4-80gb");
+    }
+  }
+  const std::set<std::string> operations = {"pool", "append", "quantize_query", "logits", "topk"};
+  EXPECT_EQ(predicted, operations);
+  verified.erase("project");
+  EXPECT_EQ(verified, operations);
+  EXPECT_EQ(read_records(out + "/records.jsonl").size(), nlohmann::json::parse(outcome.out).size());
+  EXPECT_TRUE(contains(read_text(out + "/report.html"), "What it would take: 1M tokens"));
+}
+
+TEST(Verify, AProblemFromItsOptionsPassesAndRepeatsItself) {
+  const std::vector<std::string> line = {
+      "verify",    "--heads", "2",         "--head-dim", "32",       "--topk", "8",
+      "--lengths", "0,3,37",  "--prefill", "20",         "--drafts", "2"};
+  const Outcome table = indexpool(line);
+  EXPECT_EQ(table.code, 0) << table.out << table.err;
+  EXPECT_TRUE(contains(table.out, "Passed")) << table.out;
+  std::vector<std::string> as_json = line;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const auto rows = nlohmann::json::parse(indexpool(as_json).out);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0]["repeat"],
+            "indexpool verify --mode vllm_fp8 --heads 2 --head-dim 32 --topk 8 --lengths 0,3,37 "
+            "--prefill 20 --drafts 2");
+}
+
+TEST(Verify, ReferenceAloneAgreesWithAGoldenCase) {
+  const Outcome outcome = indexpool(
+      {"verify", "--case", golden("kpool1_f32"), "--target", "reference", "--format", "csv"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "reference"));
+}
+
+TEST(Verify, AMissingDeviceIsTheEnvironmentsFault) {
+  const Folder folder;
+  const Outcome outcome =
+      indexpool({"verify", "--lengths", "8", "--target", "cuda", "--out", folder.file("report")});
+  if (outcome.code == 0) GTEST_SKIP() << "there is a device";
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace indexpool::cli
