@@ -167,8 +167,11 @@ TEST(Safetensors, TensorsAreAlignedWhereverTheHeaderEnds) {
   const TemporaryFolder folder;
   const std::string data("\1\2\3\0\0\0\0\0\0\xf0\x3f", 11);
   for (std::size_t padding = 0; padding < 8; ++padding) {
-    const std::string header = "{" + entry("a", "U8", "[3]", 0, 3) + "," +
-                               entry("b", "F64", "[1]", 3, 11) + "}" + std::string(padding, ' ');
+    std::string header("{");
+    header.append(entry("a", "U8", "[3]", 0, 3))
+        .append(",")
+        .append(entry("b", "F64", "[1]", 3, 11));
+    header.append("}").append(padding, ' ');
     const TensorFile file = read(folder, file_bytes(header, data));
     const Tensor& b = file.require("b");
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(b.data()) % 8, 0U) << padding;
