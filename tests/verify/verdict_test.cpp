@@ -1,0 +1,111 @@
+#include "indexpool/verify/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include "indexpool/verify/checks/checks.hpp"
+#include "indexpool/verify/execute.hpp"
+
+namespace indexpool::verify {
+namespace {
+
+Check make_check(const char* name, Status status, const char* reason = "") {
+  Check check;
+  check.name = name;
+  check.status = status;
+  check.reason = reason;
+  return check;
+}
+
+TEST(Verdict, TakesTheWorstStatusAndItsReason) {
+  const Verdict verdict = assemble({make_check("bound", Status::passed),
+                                    make_check("rerun", Status::untrusted, "vacuous"),
+                                    make_check("scale", Status::failed, "pool 3")});
+  EXPECT_EQ(verdict.status, Status::failed);
+  EXPECT_EQ(verdict.reason, "scale: pool 3");
+  EXPECT_EQ(verdict.checks.size(), 3u);
+}
+
+TEST(Verdict, UntrustedIsNeverPassed) {
+  const Verdict verdict = assemble(
+      {make_check("bound", Status::passed), make_check("selection", Status::untrusted, "2 of 9")});
+  EXPECT_EQ(verdict.status, Status::untrusted);
+}
+
+TEST(Verdict, TrafficThatDiffersByOneByteFails) {
+  Traffic declared;
+  declared.global_load = Bytes(96);
+  Traffic counted = declared;
+  EXPECT_EQ(check_traffic(declared, counted).status, Status::passed);
+  counted.global_load = Bytes(97);
+  const Check check = check_traffic(declared, counted);
+  EXPECT_EQ(check.status, Status::failed);
+  EXPECT_NE(check.reason.find("96 declared, 97 counted"), std::string::npos) << check.reason;
+}
+
+TEST(Verdict, GuardsReportFails) {
+  EXPECT_EQ(check_guards("").status, Status::passed);
+  EXPECT_EQ(check_guards("cache pages: 3 bytes before").status, Status::failed);
+}
+
+TEST(Verdict, OneByteBetweenRunsFails) {
+  const std::vector<std::int32_t> a{1, 2, 3}, b{1, 2, 4};
+  EXPECT_EQ(check_same_bytes("rerun", "selection", bytes_of(a), bytes_of(a)).status,
+            Status::passed);
+  const Check check = check_same_bytes("rerun", "selection", bytes_of(a), bytes_of(b));
+  EXPECT_EQ(check.violations, 1);
+  EXPECT_NE(check.reason.find("selection, byte 8"), std::string::npos) << check.reason;
+}
+
+// A kernel that answers differently every time, to see that reruns notice.
+int times_run = 0;
+TEST(Verdict, AKernelThatForgetsWhatItDidFailsTheRerun) {
+  const kernels::Kernel moody{"moody",
+                              "moody",
+                              [](const kernels::OpArgs& args) -> std::optional<std::string> {
+                                if (std::holds_alternative<kernels::TopkArgs>(args))
+                                  return std::nullopt;
+                                return "it is moody";
+                              },
+                              [](const kernels::OpArgs& any, kernels::LaunchContext&) {
+                                const auto& args = std::get<kernels::TopkArgs>(any);
+                                const std::int64_t count =
+                                    args.row_count * args.shape.config.selection_width();
+                                for (std::int64_t i = 0; i < count; ++i)
+                                  args.selection[i] = -1 - times_run;
+                                ++times_run;
+                              },
+                              [](const kernels::OpArgs&) { return Work{}; },
+                              nullptr};
+  Options options;
+  options.target = "moody";
+  options.extra_kernels = {&moody, 1};
+  Problem problem;
+  problem.indexer = {1, 32, 8, 4, true};
+  problem.lengths = {9};
+  const auto records = verify_problem(problem, options);
+  ASSERT_EQ(records.back().implementation, "moody");
+  for (const Check& check : records.back().verdict.checks) {
+    if (check.name == "rerun") {
+      EXPECT_EQ(check.status, Status::failed);
+    }
+    if (check.name == "structure") {
+      EXPECT_EQ(check.status, Status::failed);
+    }
+  }
+  EXPECT_EQ(records.back().verdict.status, Status::failed);
+  EXPECT_EQ(records.front().verdict.status, Status::passed) << records.front().verdict.reason;
+}
+
+TEST(Verdict, AnUnsupportedProblemSaysWhy) {
+  Problem problem;
+  problem.indexer = {1, 48, 8, 4, true};  // no instance for 48 channels
+  problem.mode = "bf16";
+  problem.lengths = {9};
+  const auto records = verify_problem(problem, {});
+  EXPECT_EQ(records.front().verdict.status, Status::unsupported);
+  EXPECT_NE(records.front().verdict.reason.find("48"), std::string::npos);
+  EXPECT_NE(records.front().repeat.find("--head-dim 48"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace indexpool::verify
