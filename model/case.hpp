@@ -57,7 +57,7 @@ struct Case {
   IndexerInputs inputs;
   ProjectionInputs projections;  // may be absent
   std::int64_t batch = 0, padded_length = 0;
-  std::int64_t prefill = 0;  // tokens a sequence brings at once; the rest arrive one by one
+  std::int64_t prefill = 0;  // padded positions that arrive at once; the rest come one by one
   // Outputs of the implementation the case came from, padding removed as in `inputs`; may be empty.
   // "pooled" [pools, D], "pool_rows" [pools, D + 4] u8, "q_codes" [N, H, D], "q_scales" [N, H],
   // "logits" [N, P] (pool p of the row's own sequence in column p), "selection" [N, width] i32
@@ -67,8 +67,8 @@ struct Case {
 
 // Reads a case of the golden format (tests/golden/README.md): projection cases and FP8-stage cases,
 // any shape. Throws ConfigError for a missing tensor, a wrong dtype or shape, an unknown key in the
-// case's JSON, NaN in inputs, a mask with holes, index_kpool not dividing index_topk, zero tokens,
-// sizes whose product overflows.
+// case's JSON or among its tensors, NaN in inputs (padding aside, it is never used), a mask with
+// holes, index_kpool not dividing index_topk, zero tokens, sizes whose product overflows.
 Case read_case(const std::filesystem::path& path);
 
 }  // namespace indexpool
