@@ -2,11 +2,12 @@
 // in position order: if the token closes a pool, pool the ring's last index_kpool - 1 entries and
 // the token (pool_math.cuh), then keep the token in the ring.
 //
-// The pool comes first: in a ring of index_kpool entries the token overwrites the pool's oldest
-// position only from the next pool on, and a rejected draft is simply overwritten by its successor.
-// One AppendJob per request, D / 8 lanes each. A lane reads back only what it wrote itself, so no
-// barrier is needed. Bytes per token: 2 D elements in and out; per pool closed 2 (index_kpool - 1)
-// D more in, D codes and a scale out.
+// The token closes its pool from registers and is kept afterwards. A rejected draft needs no
+// undoing: its successor overwrites its entry, and a ring of index_kpool + drafts entries
+// (ring_size) still holds every position that a pool's second closing reads. One AppendJob per
+// request, D / 8 lanes each. A lane reads back only what it wrote itself, so no barrier is needed.
+// Bytes per token: 2 D elements in and out; per pool closed 2 (index_kpool - 1) D more in, D codes
+// and a scale out.
 #pragma once
 
 #include "indexpool/kernels/checks.hpp"

@@ -16,7 +16,6 @@
   __global__ __launch_bounds__(max_threads, min_blocks_per_sm)
 #define IP_DEVICE __device__ __forceinline__
 #define IP_UNROLL _Pragma("unroll")  // arrays that must stay in registers
-#define IP_UNROLL _Pragma("unroll")  // before a loop
 
 namespace indexpool::kernels::ip {
 

@@ -7,7 +7,6 @@
 #define IP_KERNEL(max_threads, min_blocks_per_sm)
 #define IP_DEVICE inline
 #define IP_UNROLL
-#define IP_UNROLL  // before a loop
 
 namespace indexpool::kernels {
 namespace ip = ::indexpool::sim::simt;
