@@ -3,14 +3,18 @@
 //   logits[row, p] = sum_h w'_h relu(q_h . k_p),  w'_h = head_weights * logit_scale
 //
 // Shapes. queries [N, H, D], pools [P, D] through the block table, both f32; H from 1 to 64.
+//
 // Who does what. A block owns 64 pools of one request, kept in shared memory for all rows of a
 // query tile; rows come in stages of up to 32 heads, the next stage by cp.async while one is
 // multiplied. A warp takes 8 heads of a stage, a lane 2 pools: 16 dot products in registers, keys
 // read without bank conflicts, queries by broadcast. The four warps' sums of a row meet in shared
-// memory. Bytes moved per block: 64 * D * 4 of keys, rows * H * (D + 1) * 4 of queries, rows * 64 *
-// 4 of logits; logits_declared.cpp counts them exactly. Precision. q . k by fma over d ascending;
-// w' has one rounding; heads of a warp by fma, ascending (h, h + 32); then (warp 0 + warp 1 + warp
-// 2 + warp 3) by additions from the left.
+// memory.
+//
+// Bytes moved per block: 64 D * 4 of keys, rows * H (D + 1) * 4 of queries and head weights,
+// rows * 64 * 4 of logits; logits_declared.cpp counts them exactly.
+//
+// Precision. q . k by fma over d ascending; w' has one rounding; heads of a warp by fma, ascending
+// (h, h + 32); then warp 0 + warp 1 + warp 2 + warp 3 by additions from the left.
 #pragma once
 
 #include "indexpool/kernels/checks.hpp"

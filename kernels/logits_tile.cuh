@@ -3,17 +3,22 @@
 //   logits[row, p] = s_p * sum_h w'_h relu(q_h . k_p),  w'_h = head_weights * logit_scale * s_q,h
 //
 // Shapes. M = pools (16 per instruction), N = heads (8), K = head_dim. A = codes of pools, B =
-// query codes of one token: rows of [N, H, D] are B's columns as the instruction wants them. Who
-// does what. A block owns 128 pools of one request and goes through the rows of one query tile; a
-// warp owns 32 of the pools and keeps their codes in registers as fragments for all rows. In an
+// query codes of one token: rows of [N, H, D] are B's columns as the instruction wants them.
+//
+// Who does what. A block owns 128 pools of one request and goes through the rows of one query tile;
+// a warp owns 32 of the pools and keeps their codes in registers as fragments for all rows. In a
 // pair of accumulator tiles a lane holds two heads of four pools; it adds them, weighted, over the
 // head tiles, then the four lanes of a row exchange sums so that each ends with one pool and 32
 // lanes store 128 contiguous bytes. Query codes of row r + 1 arrive by cp.async while row r is
-// multiplied. Bytes moved per block: 128 * (D * code + 4) of keys and scales, rows * H * (D * code
-// + 4 [+ 4]) of queries, rows * 128 * 4 of logits; logits_traffic.cpp counts them exactly.
+// multiplied.
+//
+// Bytes moved per block: 128 (D * code + 4) of keys and scales, rows * H (D * code + 4 [+ 4]) of
+// queries and head weights, rows * 128 * 4 of logits; logits_declared.cpp counts them exactly.
+//
 // Precision. Products exact; sums over K as the instruction accumulates (Accumulation); w' has two
 // roundings (one when nothing is quantised); heads 2j, 2j + 1 of a tile by fma, tiles ascending,
 // then two additions across lanes; one multiplication by the pool's scale.
+//
 // Columns of heads beyond H and rows of pools beyond the tile are computed from whatever lies in
 // shared memory and dropped: they cannot reach another column or row.
 #pragma once

@@ -6,15 +6,17 @@
 //       tail, the tokens behind the last visible pool, then -1.
 //
 // Shapes. logits [N, logits_stride] f32, selection [N, selection_width] i32, rows of any length.
+//
 // Who does what. A block owns a row, a warp a contiguous eighth of its pools. Rows of more than K
 // pools: four passes count the digits of order-preserving keys, 8 bits each, and leave the K-th
 // largest key. Then all rows alike: one pass counts what each warp selects, one writes it down in
 // the order of the pools, 32 at a time: the selected ones to their places in the warp's list, the
 // others behind them, where the next selected ones overwrite them. Place r lies in bank r % 32 of
 // whichever warp's list has it, so that the block reads the lists back without conflicts.
+//
 // Bytes moved per row: 6 (K pools or fewer: 2) times 4 bytes per visible pool, of which the first
-// pass may come from HBM and the others from L2; 4 selection_width out.
-// Neither traffic nor time depends on the logits: plateaus and NaN cost what random logits cost.
+// pass may come from HBM and the others from L2; 4 selection_width out. Neither traffic nor time
+// depends on the logits: plateaus and NaN cost what random logits cost.
 #pragma once
 
 #include "indexpool/kernels/paged.cuh"
