@@ -152,8 +152,7 @@ TopkRun run_topk(const IndexerConfig& config, std::span<const TopkRow> rows, std
   TopkArgs args;
   args.shape.config = config;
   args.shape.mode = numeric_mode("vllm_fp8");
-  args.logits = reinterpret_cast<const float*>(
-      upload("logits", logits.data(), std::max<std::size_t>(16, logits.size() * 4)));
+  args.logits = reinterpret_cast<const float*>(upload("logits", logits.data(), logits.size() * 4));
   args.logits_stride = stride;
   args.rows = reinterpret_cast<const QueryRow*>(
       upload("rows", queries.data(), queries.size() * sizeof(QueryRow)));
