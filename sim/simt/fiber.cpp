@@ -9,53 +9,7 @@
 
 #include "indexpool/model/error.hpp"
 #include "indexpool/sim/simt/sanitize.hpp"
-
-#if !defined(__x86_64__)
-#error "the executor switches stacks in x86-64 assembly; port indexpool_simt_switch to this machine"
-#endif
-
-extern "C" {
-void indexpool_simt_switch(void** save_stack_pointer, void* load_stack_pointer);
-void indexpool_simt_start();
-}
-
-// Callee-saved registers of the System V ABI go to the old stack and come from the new one. A new
-// fiber begins at indexpool_simt_start with its entry in r12 and the argument in r13; the undefined
-// return address ends every backtrace there.
-asm(R"(
-.text
-.globl indexpool_simt_switch
-.hidden indexpool_simt_switch
-.type indexpool_simt_switch,@function
-indexpool_simt_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size indexpool_simt_switch,.-indexpool_simt_switch
-.globl indexpool_simt_start
-.hidden indexpool_simt_start
-.type indexpool_simt_start,@function
-indexpool_simt_start:
-  .cfi_startproc
-  .cfi_undefined rip
-  movq %r13, %rdi
-  callq *%r12
-  ud2
-  .cfi_endproc
-.size indexpool_simt_start,.-indexpool_simt_start
-)");
+#include "indexpool/sim/simt/stack_switch.hpp"
 
 namespace indexpool::sim::simt {
 namespace {
@@ -84,7 +38,7 @@ thread_local Fiber* switched_from = nullptr;
 #if defined(INDEXPOOL_TSAN)
   __tsan_switch_to_fiber(to.race_context, __tsan_switch_to_fiber_no_sync);
 #endif
-  indexpool_simt_switch(&from.stack_pointer, to.stack_pointer);
+  switch_stack(&from.stack_pointer, to.stack_pointer);
   continued(from);
 }
 
@@ -121,18 +75,8 @@ Fiber& FiberPool::add(void (*entry)(void*), void* argument) {
   // Equal page offsets would put the hot lines of all stacks into the same cache sets; steps of
   // nine lines spread them.
   const std::size_t shift = fibers_.size() * 9 % 64 * 64;
-  auto* top = reinterpret_cast<void**>(stack + stack_bytes - shift - 64);
-  *--top = nullptr;
-  *--top = nullptr;
-  *--top = reinterpret_cast<void*>(&indexpool_simt_start);
-  *--top = nullptr;                         // rbp
-  *--top = nullptr;                         // rbx
-  *--top = reinterpret_cast<void*>(entry);  // r12
-  *--top = argument;                        // r13
-  *--top = nullptr;                         // r14
-  *--top = nullptr;                         // r15
   Fiber& fiber = fibers_.emplace_back();
-  fiber.stack_pointer = top;
+  fiber.stack_pointer = prepare_stack(stack, stack_bytes - shift, entry, argument);
   fiber.stack = stack;
   fiber.stack_bytes = stack_bytes;
 #if defined(INDEXPOOL_TSAN)
