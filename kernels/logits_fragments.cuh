@@ -26,8 +26,9 @@ struct Swizzle {
 };
 
 // Two e4m3 codes in bytes 0 and 1 of `codes` to two f16 of 2^-8 times their value: exponent and
-// mantissa move to their places as they are, the difference of the biases is 8. Exact, subnormal
-// codes included, in integer instructions every device has; NaN stays NaN.
+// mantissa move to their places as they are, the difference of the biases is 8. Exact, in integer
+// instructions every device has; subnormal codes become subnormal f16 (what the instruction aligns
+// as if they were the smallest normal, see reference/logits.cpp); NaN stays NaN.
 inline constexpr float converted_scale = 65536.0f;  // undoes 2^-8 of both operands of a product
 IP_DEVICE std::uint32_t f16_pair_from_e4m3(std::uint32_t codes) {
   const std::uint32_t pair = (codes & 0xffu) | (codes & 0xff00u) << 8;
