@@ -32,11 +32,15 @@ std::string unexpected(const CLI::App& app) {
   for (const CLI::App* part : app.get_subcommands()) {
     for (const CLI::Option* option : part->get_options()) known.push_back(option->get_name());
   }
-  std::string text;
+  // The values of an unknown option are left over as well: naming the option is enough.
+  std::string options, words;
   for (const std::string& word : app.remaining(true)) {
-    text += (text.empty() ? "" : "\n") + unknown_text("option", word, known);
+    std::string& text = word.starts_with('-') ? options : words;
+    if (!text.empty()) text += '\n';
+    text += word.starts_with('-') ? unknown_text("option", word, known)
+                                  : fmt::format("did not expect '{}'", word);
   }
-  return text;
+  return options.empty() ? words : options;
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {

@@ -13,10 +13,10 @@
 namespace indexpool::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names, const char* between) {
   std::string text;
   for (const std::string& name : names) {
-    if (!text.empty()) text += ", ";
+    if (!text.empty()) text += between;
     text += name;
   }
   return text;
@@ -27,9 +27,9 @@ std::string joined(const std::vector<std::string>& names) {
 std::string unknown_text(std::string_view what, const std::string& name,
                          const std::vector<std::string>& known) {
   const std::vector<std::string> near = near_names(name, known);
-  std::string text = fmt::format("unknown {} '{}'", what, name);
-  if (!near.empty()) text += fmt::format(": did you mean {}?", joined(near));
-  return text + fmt::format(" Known: {}", joined(known));
+  return near.empty()
+             ? fmt::format("unknown {} '{}'. Known: {}", what, name, joined(known, ", "))
+             : fmt::format("unknown {} '{}': did you mean {}?", what, name, joined(near, " or "));
 }
 
 void require_known(std::string_view what, const std::string& name,

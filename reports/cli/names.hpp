@@ -8,7 +8,7 @@
 
 namespace indexpool::cli {
 
-// "unknown fill 'norml': did you mean normal? Known: normal, ties, ..."
+// "unknown fill 'norml': did you mean normal?", or all known names when none is near.
 std::string unknown_text(std::string_view what, const std::string& name,
                          const std::vector<std::string>& known);
 // Throws ConfigError with the text above unless `name` is known.

@@ -23,9 +23,11 @@ void expect_usage_error(const BadLine& line) {
 TEST(BadOption, UnknownNamesListNearOnes) {
   const BadLine lines[] = {
       {{"verfy"}, "did you mean verify?"},
-      {{"verify", "--sute", "smoke"}, "did you mean --suite?"},
-      {{"list", "--format", "jsn"}, "did you mean json?"},
+      {{"verify", "--sute", "smoke"}, "did you mean --suite or --out?"},
+      {{"list", "--format", "jsn"}, "did you mean json or csv?"},
       {{"list", "filles"}, "did you mean fills"},
+      {{"list", "zzzzzzzz"}, "Known: models, devices"},
+      {{"list", "fills", "modes"}, "did not expect 'modes'"},
       {{"verify", "--target", "smit"}, "did you mean simt?"},
       {{"verify", "--suite", "smokes"}, "smoke"},
       {{"verify", "--mode", "vlm_fp8"}, "vllm_fp8"},

@@ -90,6 +90,7 @@ std::vector<Record> mixed_records() {
   Check vacuous{
       "selection", Status::untrusted, "no row is decidable: all scores are equal", 0, 40, 0};
   records.push_back(record_of("topk", "topk", {vacuous}));
+  records.back().verdict.rows = 40;
   Record broken = record_of("logits", "logits_mma", {});
   broken.verdict = {
       Status::error, "divergent barrier at logits.cuh:88, block 3, thread 17", {}, 0, 0, 0};
