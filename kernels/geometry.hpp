@@ -21,7 +21,7 @@ inline constexpr int quantize_query_threads = 256;
 // f32 rows take twice the registers of 16-bit ones.
 constexpr int pool_blocks_per_sm(DType storage) { return storage == DType::f32 ? 3 : 4; }
 inline constexpr int seed_tail_blocks_per_sm = 16;
-inline constexpr int append_blocks_per_sm = 5;
+inline constexpr int append_blocks_per_sm = 4;
 inline constexpr int quantize_query_blocks_per_sm = 8;
 
 // Blocks of `per_block` items each.

@@ -87,10 +87,14 @@ std::vector<std::int32_t> random_block_table(std::int64_t pages, std::int64_t fi
 
 Workbench::Workbench(const Shape& shape, const std::vector<Head>& ape, Sizes sizes,
                      sim::simt::Options options)
+    : Workbench(shape, ape, sizes, make_simt_target(std::move(options))) {}
+
+Workbench::Workbench(const Shape& shape, const std::vector<Head>& ape, Sizes sizes,
+                     std::unique_ptr<Target> target)
     : shape_(shape),
       sizes_(sizes),
       layout_(page_layout(shape, sizes.states_per_page)),
-      target_(make_simt_target(std::move(options))) {
+      target_(std::move(target)) {
   cache_.states_per_page = static_cast<std::int32_t>(sizes.states_per_page);
   cache_.page_stride = layout_.page_bytes() + sizes.padding;
   cache_.pages = target_->allocate("pages", sizes.pages * cache_.page_stride, poison);
@@ -119,14 +123,14 @@ void Workbench::free_step_buffers() {
 }
 
 void Workbench::launch(const OpArgs& args) {
-  const Kernel& kernel = find_kernel("simt", args);
-  sim::simt::Session& session = *target_->context().simt;
-  session.counted = {};
+  const Kernel& kernel = find_kernel(target_->name(), args);
+  sim::simt::Session* const session = target_->context().simt;
+  if (session != nullptr) session->counted = {};
   kernel.launch(args, target_->context());
   const Traffic declared = kernel.work(args).traffic;
-  if (session.options.count && !(declared == session.counted))
+  if (session != nullptr && session->options.count && !(declared == session->counted))
     throw std::runtime_error(std::string(kernel.name) + " declares " + describe(declared) +
-                             " but causes " + describe(session.counted));
+                             " but causes " + describe(session->counted));
   const std::string damage = target_->check_guards();
   if (!damage.empty()) throw std::runtime_error(damage);
 }

@@ -29,8 +29,8 @@ std::vector<std::int32_t> random_block_table(std::int64_t pages, std::int64_t fi
                                              std::uint64_t seed);
 
 // One indexer cache on a target: pages, tail rings, and the steps that fill them. Pages are
-// poisoned, page and tail strides padded; every step checks that the declared traffic equals the
-// counted.
+// poisoned, page and tail strides padded; every step checks that the guards are intact and,
+// on the executor, that the declared traffic equals the counted.
 class Workbench {
  public:
   struct Sizes {
@@ -40,6 +40,8 @@ class Workbench {
   };
   Workbench(const Shape& shape, const std::vector<Head>& ape, Sizes sizes,
             sim::simt::Options options = {});
+  Workbench(const Shape& shape, const std::vector<Head>& ape, Sizes sizes,
+            std::unique_ptr<Target> target);
   ~Workbench();
 
   // Row i of `rows` is row i of the step.
