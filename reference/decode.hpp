@@ -19,9 +19,10 @@ struct CacheStep {
 // Throws ConfigError when kept > offered or the steps do not add up to the sequence.
 void validate(const std::vector<CacheStep>& steps, std::int64_t length);
 
-// Row indices (into inputs.keys) of each pool's tokens as the ring delivers them: [pools][kpool].
-// A rejected draft offers the key of position + noise_offset so that a stale entry is visible:
-// rows of rejected tokens are -1. A correct ring never leaves -1 in a pool of kept tokens.
+// Rows of the sequence's keys that each pool got from the ring: [pools][kpool]. The row of a token
+// that is not kept is -1, so a -1 in a pool is a stale entry. A ring of index_kpool + drafts
+// entries never leaves one; one entry less than that suffices when the token that completes a pool
+// comes from registers, as here.
 std::vector<std::vector<std::int64_t>> pool_members(std::int64_t length, std::int64_t index_kpool,
                                                     std::int64_t ring,
                                                     const std::vector<CacheStep>& steps);
