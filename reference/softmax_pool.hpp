@@ -7,6 +7,7 @@
 // result below the normal range may be flushed to zero. Then the identity
 //   y~ - y = sum_j w_j omega_j (v_j - y) / sum_j w_j (1 + omega_j),  omega_j = e^eta_j - 1
 // is exact: the error is weighted by deviations from y and vanishes when the keys agree.
+// Subnormal sums are kept (no flushing but of weights), and sum_j w_j |v_j| stays below 2^128.
 #pragma once
 
 #include <algorithm>
