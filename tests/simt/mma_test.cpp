@@ -60,6 +60,7 @@ float step(const std::vector<Term>& terms, int fractional_bits) {
   for (const Term& t : terms) {
     if (t.significand != 0) top = std::max(top, t.top);
   }
+  if (top == std::numeric_limits<int>::min()) return 0.0f;
   std::int64_t sum = 0;
   const int unit = top - fractional_bits;
   for (const Term& t : terms) {
