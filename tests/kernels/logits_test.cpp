@@ -1,5 +1,8 @@
 // The logits kernels against plain loops, on random batches.
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -134,6 +137,68 @@ RC_GTEST_PROP(Logits, DeclaredTrafficIsTheCountedTraffic, ()) {
   RC_ASSERT(run.declared.block_barriers == run.counted.block_barriers);
   RC_ASSERT(run.declared.shuffles == run.counted.shuffles);
   RC_ASSERT(run.declared == run.counted);
+}
+
+// Arguments of one query over 1000 pools; nothing of them is read.
+LogitsArgs plain_args(const char* mode) {
+  LogitsArgs args;
+  args.shape = logits_shape(mode, 32, 128, 4);
+  args.cache.page_stride = page_layout(args.shape, 64).page_bytes();
+  args.block_table_width = 16;
+  args.max_pools = 1000;
+  args.logits_stride = 1024;
+  args.row_count = args.tile_count = 1;
+  return args;
+}
+
+std::string reason_of(const char* kernel, const LogitsArgs& args) {
+  return find_kernel("simt", kernel)->unsupported(args).value_or("");
+}
+
+TEST(Logits, RefusalsSayWhatWasFoundAndExpected) {
+  EXPECT_EQ(reason_of("logits_mma", plain_args("vllm_fp8")), "");
+  LogitsArgs args = plain_args("vllm_fp8");
+  args.shape.config.index_n_heads = 65;
+  EXPECT_EQ(reason_of("logits_mma", args), "index_n_heads is 65; these kernels take 1 to 64");
+  args = plain_args("vllm_fp8");
+  args.block_table_width = 15;
+  EXPECT_EQ(reason_of("logits_mma", args),
+            "a block table of 15 pages of 64 pools does not reach 1000 pools");
+  args = plain_args("vllm_fp8");
+  args.logits_stride = 999;
+  EXPECT_EQ(reason_of("logits_mma", args), "logits_stride is 999; rows see up to 1000 pools");
+  args = plain_args("vllm_fp8");
+  args.tile_count = std::int64_t{1} << 28;  // times 8 tiles of pools: one block too many
+  EXPECT_NE(reason_of("logits_mma", args), "");
+  args.tile_count -= 1;
+  EXPECT_EQ(reason_of("logits_mma", args), "");
+}
+
+TEST(Logits, EveryModeHasItsKernelAndItsAccumulation) {
+  const auto chosen = [](const char* mode) {
+    const LogitsArgs args = plain_args(mode);
+    const Kernel& kernel = find_kernel("simt", args);
+    return std::pair(std::string(kernel.name), kernel.accumulation(args));
+  };
+  EXPECT_EQ(chosen("hf_f32"), std::pair(std::string("logits_fma"), Accumulation::f32_fma));
+  EXPECT_EQ(chosen("bf16"), std::pair(std::string("logits_mma"), Accumulation::mma_f16_bf16));
+  EXPECT_EQ(chosen("vllm_fp8"), std::pair(std::string("logits_mma"), Accumulation::mma_f16_bf16));
+  EXPECT_EQ(chosen("int8"), std::pair(std::string("logits_mma"), Accumulation::mma_i8));
+  EXPECT_EQ(find_kernel("simt", "logits_e4m3")->accumulation(plain_args("vllm_fp8")),
+            Accumulation::mma_e4m3);
+}
+
+// NaN in a pool must not look like a pool that scored zero: topk would select it.
+TEST(Logits, NanInAPoolReachesItsLogitAndNoOther) {
+  for (const KernelMode& which : kernel_modes) {
+    if (std::string_view(which.mode) == "int8") continue;  // has no NaN
+    LogitsInputs inputs = random_logits_inputs(logits_shape(which.mode, 5, 64, 4), {{159, 1}}, 64,
+                                               LogitsFill::normals, 1);
+    inputs.pools[0][17 * 64 + 3] = std::numeric_limits<float>::quiet_NaN();
+    const LogitsRun run = run_logits(which.kernel, inputs);
+    for (std::size_t pool = 0; pool < 40; ++pool)
+      EXPECT_EQ(std::isnan(run.logits[pool]), pool == 17) << which.kernel << " " << which.mode;
+  }
 }
 
 }  // namespace
