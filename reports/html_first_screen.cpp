@@ -45,14 +45,17 @@ std::string step_fact(const std::vector<Forecast>& all) {
       fmt::format("indexer time of one decode step, {} layer{}", layers, layers == 1 ? "" : "s"));
 }
 
-// The memory curves at `tokens`, where they have a point there.
+// The memory curves at `tokens`, where they have a point there; what rounds to the same is said
+// once.
 std::string memory_facts(const ReportInput& input, std::int64_t tokens) {
-  std::string out;
+  std::string out, last;
   for (const Curve& curve : input.curves) {
     if (curve.plot != "memory" || curve.unit != "bytes") continue;
     for (std::size_t i = 0; i < std::min(curve.tokens.size(), curve.value.size()); ++i) {
-      if (std::llround(curve.tokens[i]) == tokens)
-        out += fact(format_bytes(curve.value[i]), curve.name);
+      if (std::llround(curve.tokens[i]) != tokens) continue;
+      const std::string value = format_bytes(curve.value[i]);
+      if (value != last) out += fact(value, curve.name);
+      last = value;
     }
   }
   return out;

@@ -72,6 +72,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 .problem p { margin: 4px 0; overflow-wrap: anywhere; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(440px, 1fr)); gap: 18px; }
 figure { margin: 0; }
+#records table { font-size: 13px; } #records th, #records td { padding-right: 9px; }
 details { margin: 6px 0; } summary { cursor: pointer; color: var(--accent); font-size: 14px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; margin: 6px 0; }
 dt { font-weight: 600; } dd { margin: 0; }
@@ -94,8 +95,8 @@ svg .band.s4, svg .dot.s4, svg .series.s4 { fill: var(--s4); }
 svg .band.s5, svg .dot.s5, svg .series.s5 { fill: var(--s5); }
 svg .band.s6, svg .dot.s6, svg .series.s6 { fill: var(--s6); }
 svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .45; }
-.pipeline svg { max-width: 100%; height: auto; display: block; margin: 0 auto; }
-.pipeline svg text { font-size: 11px; } .pipeline svg .edge text, .pipeline svg > g > text { fill: var(--soft); }
+.pipeline svg { width: 100%; height: auto; max-height: 420px; display: block; margin: 0 auto; }
+.pipeline svg text { font-size: 12px; } .pipeline svg .edge text { font-size: 10px; } .pipeline svg .edge text, .pipeline svg > g > text { fill: var(--soft); }
 .pipeline svg .node path, .pipeline svg .node polygon { stroke: var(--line); }
 .pipeline svg .node.solid text { fill: #1b1f24; }
 @media (max-width: 720px) {

@@ -107,7 +107,7 @@ constexpr std::array<Flow, 10> flows = {{
     {"pool", "paged cache", "pools", "pool", Side::store},
     {"append", "paged cache", "pools, tail", "append", Side::store},
     {"quantize_query", "logits", "codes, scales", "quantize_query", Side::store},
-    {"paged cache", "logits", "all pools, all queries", "logits", Side::load},
+    {"paged cache", "logits", "pools, queries", "logits", Side::load},
     {"logits", "topk", "logits", "topk", Side::load},
     {"topk", "token positions", "selection", "topk", Side::store},
 }};
@@ -145,10 +145,10 @@ std::string pipeline_dot(const std::vector<Record>& records) {
   const Nodes nodes = nodes_of(records);
   std::string out =
       "digraph pipeline {\n"
-      "  rankdir=LR; bgcolor=\"transparent\"; nodesep=0.35; ranksep=0.7;\n"
+      "  rankdir=LR; bgcolor=\"transparent\"; nodesep=0.3; ranksep=0.3;\n"
       "  fontname=\"Helvetica\"; fontsize=11;\n"
-      "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, "
-      "color=\"#868e96\", fillcolor=\"#f1f3f5\", margin=\"0.16,0.09\"];\n"
+      "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=12, "
+      "color=\"#868e96\", fillcolor=\"#f1f3f5\", margin=\"0.12,0.08\"];\n"
       "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#868e96\", arrowsize=0.7];\n";
   if (nodes.empty()) return out + "  label=\"no operation was recorded\";\n}\n";
   out += fmt::format("  label=\"{}\";\n", caption(nodes));

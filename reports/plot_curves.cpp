@@ -12,7 +12,7 @@
 namespace indexpool::reports {
 namespace {
 
-constexpr double width = 640, height = 400, left = 68, right = 190, top = 16, bottom = 44;
+constexpr double width = 640, height = 400, left = 68, right = 160, top = 16, bottom = 44;
 
 struct Point {
   double tokens, value, low, high;
@@ -146,7 +146,7 @@ std::string curve_plot(const std::vector<Curve>& curves) {
     out += line_and_marks(*shown[i], all[i], axes, i);
     out +=
         fmt::format("<text class=\"series s{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", i % 6 + 1,
-                    axes.x.to + 10, place[i] + 4, escape_xml(shortened(shown[i]->name, 30)));
+                    axes.x.to + 10, place[i] + 4, escape_xml(shortened(shown[i]->name, 26)));
   }
   return out + "</svg>\n";
 }
