@@ -1,3 +1,5 @@
+#include <variant>
+
 #include <fmt/format.h>
 
 #include "indexpool/reports/escape.hpp"
@@ -13,10 +15,13 @@ constexpr std::string (*sections[])(const ReportInput&) = {
     problems_section, utilisation_section, curves_section,   pipeline_section,
     records_section,  environment_section, glossary_section};
 
-// A cell that is not text is shown as it is; a status gets its badge.
+// A status gets its badge; a name that was cut is whole in the tooltip.
 std::string cell_markup(const Cell& cell) {
   if (cell.status) return status_badge(*cell.status);
-  return cell.text.empty() ? "<span class=\"absent\">–</span>" : escape_xml(cell.text);
+  if (cell.text.empty()) return "<span class=\"absent\">–</span>";
+  const auto* whole = std::get_if<std::string>(&cell.value);
+  if (whole == nullptr || *whole == cell.text) return escape_xml(cell.text);
+  return fmt::format("<span title=\"{}\">{}</span>", escape_xml(*whole), escape_xml(cell.text));
 }
 
 }  // namespace

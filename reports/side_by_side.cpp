@@ -14,6 +14,10 @@
 namespace indexpool::reports {
 namespace {
 
+// Long names are cut for people; JSON and CSV keep them.
+constexpr std::size_t name_limit = 42;
+Cell shortened_cell(const std::string& name) { return {shortened(name, name_limit), name}; }
+
 Cell bytes_cell(const std::optional<Traffic>& traffic) {
   if (!traffic) return {};
   const std::int64_t bytes = traffic->global_load.value + traffic->global_store.value;
@@ -59,10 +63,11 @@ struct SideColumn {
 
 const std::vector<SideColumn>& side_columns() {
   static const std::vector<SideColumn> columns = {
-      {{"case", "case"}, [](const Record& r) { return Cell(r.case_name); }, Shown::if_several},
+      {{"case", "case"},
+       [](const Record& r) { return shortened_cell(r.case_name); },
+       Shown::if_several},
       {{"op", "operation"}, [](const Record& r) { return Cell(r.op); }},
-      {{"reference", "reference"},
-       [](const Record& r) { return Cell(shortened(r.reference, 28), r.reference); }},
+      {{"reference", "reference"}, [](const Record& r) { return shortened_cell(r.reference); }},
       {{"kernel", "kernel"}, [](const Record& r) { return Cell(r.implementation); }},
       {{"executor", "runs on"}, [](const Record& r) { return Cell(r.environment.target); }},
       {{"status", "verdict"}, [](const Record& r) { return status_cell(r.verdict.status); }},
