@@ -73,8 +73,12 @@ double power_of_two(int exponent) {  // normal doubles only
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// Towards zero; beyond binary32 its largest value.
+// Towards zero; from 2^128 on infinity; what is cut to nothing is +0.
 float cut_to_float(double value) {
+  if (std::fabs(value) >= 0x1p128) {
+    return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value));
+  }
+  if (std::fabs(value) < 0x1p-149) return 0.0f;
   const float nearest = static_cast<float>(value);
   const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u));
@@ -133,7 +137,15 @@ void finite_row(MatrixModel model, const Factors& f, int i, float* d) {
     return;
   }
   step_row<8>(24, f.a.value[i], f.a.exponent[i], f.b.value, f.b.exponent, d);
+  float overflow[columns];  // of the first step: stays infinite through the second
+  for (int j = 0; j < columns; ++j) {
+    overflow[j] = std::isfinite(d[j]) ? 0 : d[j];
+    if (overflow[j] != 0) d[j] = 0;
+  }
   step_row<8>(24, f.a.value[i] + 8, f.a.exponent[i] + 8, f.b.value + 8, f.b.exponent + 8, d);
+  for (int j = 0; j < columns; ++j) {
+    if (overflow[j] != 0) d[j] = overflow[j];
+  }
 }
 
 // A row in which some column meets an infinity or NaN: those columns by IEEE addition, the others,

@@ -10,16 +10,16 @@
 //   sm80: 24 fractional bits; k = 16 goes in two steps of 8, the second on the first's result
 //         (published: MMA-Sim, arXiv 2511.10909; FTTN, arXiv 2403.00232).
 //   sm90: 25 fractional bits; all 16 products and the accumulator in one step (cancellation probes
-//   on
-//         an H200: 2^27 + 14 gives 2^27, 1 + 1.5 * 2^-24 gives 1).
+//         on an H200: 2^27 + 14 gives 2^27, 1 + 1.5 * 2^-24 gives 1).
 //   e4m3: only from sm_89 on. m16n8k32 behaves like two f16 steps of the sm90 kind without the
 //         accumulator, bytes 0 and 1 of every four k first, then bytes 2 and 3 on that result; the
 //         sum is added to the accumulator with round to nearest (H200: 2^27 + 14 gives 2^27 + 16).
 //         Both MatrixModels follow it.
 //
-// Not probed, chosen here: an infinite product or accumulator, or NaN, gives what IEEE addition
-// would, every NaN being 0x7fffffff; a sum beyond binary32 is cut to its largest value; an exact
-// zero is +0.
+// An infinite product or accumulator, or NaN, gives what IEEE addition would, every NaN being
+// 0x7fffffff; a sum of 2^128 or more is infinite; a sum cut to nothing, and an exact zero, is +0.
+// On an H200 the sm90 model and e4m3 gave the device's bits for 256,000 random sums of each of f16
+// (four exponent spreads) and e4m3 (six), with and without infinities and NaN among the operands.
 #pragma once
 
 #include <cstdint>

@@ -41,17 +41,18 @@ Term product(const Term& a, const Term& b) {
   return {a.significand * b.significand, a.exponent + b.exponent, a.top + b.top};
 }
 
-// significand * 2^exponent cut towards zero to binary32.
+// significand * 2^exponent cut towards zero to binary32; from 2^128 on infinite, never -0.
 float cut(std::int64_t significand, int exponent) {
   std::uint64_t size = static_cast<std::uint64_t>(std::abs(significand));
   while (size >= std::uint64_t{1} << 24 || (size != 0 && exponent < -149)) {
     size >>= 1;
     ++exponent;
   }
+  if (size == 0) return 0.0f;
   const double value = std::ldexp(static_cast<double>(size), exponent);
-  const double largest = std::numeric_limits<float>::max();
-  return static_cast<float>(
-      std::copysign(std::min(value, largest), static_cast<double>(significand)));
+  const double size_or_infinity =
+      value >= 0x1p128 ? std::numeric_limits<double>::infinity() : value;
+  return static_cast<float>(std::copysign(size_or_infinity, static_cast<double>(significand)));
 }
 
 // One step: align, cut, add, cut.
@@ -78,7 +79,7 @@ float step(const std::vector<Term>& terms, int fractional_bits) {
 float slow_half(MatrixModel model, const Layout& layout, const std::uint16_t* a,
                 const std::uint16_t* b, int row, int column, float c) {
   const int width = model == MatrixModel::sm80 ? 8 : 16;
-  for (int first = 0; first < 16; first += width) {
+  for (int first = 0; first < 16 && std::isfinite(c); first += width) {
     std::vector<Term> terms = {unpack(std::bit_cast<std::uint32_t>(c), f32, 31)};
     for (int k = first; k < first + width; ++k) {
       terms.push_back(
