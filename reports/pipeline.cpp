@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,16 +25,22 @@ struct Node {
 };
 using Nodes = std::map<std::string, Node>;
 
-void take_counts(Node& node, const Record& record) {
-  const auto& traffic = record.counted ? record.counted : record.declared;
-  if (node.implementation.empty()) node.implementation = record.implementation;
-  if (traffic && node.load_bytes == 0 && node.store_bytes == 0) {
-    node.load_bytes = static_cast<double>(traffic->global_load.value);
-    node.store_bytes = static_cast<double>(traffic->global_store.value);
+// Adds what was counted, once for each case: several kernels may have run the same operation.
+void take_counts(Nodes& nodes, const std::vector<Record>& records) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Record& record : records) {
+    if (!seen.insert({record.op, record.case_name}).second) continue;
+    Node& node = nodes[record.op];
+    if (node.implementation.empty()) node.implementation = record.implementation;
+    if (const auto& traffic = record.counted ? record.counted : record.declared) {
+      node.load_bytes += static_cast<double>(traffic->global_load.value);
+      node.store_bytes += static_cast<double>(traffic->global_store.value);
+    }
+    if (record.measurement) node.seconds += record.measurement->median.value;
   }
-  if (record.measurement && node.seconds == 0) node.seconds = record.measurement->median.value;
 }
 
+// Bytes and times of different problems do not mix: with predictions, only those are shown.
 Nodes nodes_of(const std::vector<Record>& records) {
   Nodes nodes;
   for (const Forecast& forecast : forecasts(records)) {
@@ -44,17 +52,12 @@ Nodes nodes_of(const std::vector<Record>& records) {
     node.place =
         fmt::format("{} tokens, {}", format_tokens(forecast.tokens), forecast.prediction.device);
   }
-  // Times and bytes of different problems do not mix: with predictions, only those are shown.
-  const bool predicted = !nodes.empty();
+  if (nodes.empty()) take_counts(nodes, records);
   for (const Record& record : records) {
-    if (operation_rank(record.op) >= operation_rank("pipeline")) continue;
     Node& node = nodes[record.op];
-    if (predicted) {
-      if (node.implementation.empty()) node.implementation = record.implementation;
-    } else {
-      take_counts(node, record);
-    }
+    if (node.implementation.empty()) node.implementation = record.implementation;
   }
+  nodes.erase("pipeline");
   return nodes;
 }
 
@@ -136,7 +139,7 @@ std::string caption(const Nodes& nodes) {
                          escape_dot(node.place));
     }
   }
-  return "bytes as counted for the first record of each operation";
+  return "bytes as counted, all cases together";
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ int run_with(const RunOptions& options) {
   Progress progress;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (Record& record : verify_golden(cases[i], paths[i], progress)) {
+      record.environment.version = INDEXPOOL_VERSION;
       input.records.push_back(std::move(record));
     }
   }

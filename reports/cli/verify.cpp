@@ -131,7 +131,8 @@ std::vector<Record> run_jobs(const std::vector<Job>& jobs, const VerifyOptions& 
     progress.show(place);
     how.repeat = jobs[i].repeat;
     how.progress = [&](const std::string& step) { progress.show(place + ": " + step); };
-    const std::vector<Record> of_job = jobs[i].run(how);
+    std::vector<Record> of_job = jobs[i].run(how);
+    for (Record& record : of_job) record.environment.version = INDEXPOOL_VERSION;
     if (journal != nullptr) journal->append(of_job);
     records.insert(records.end(), of_job.begin(), of_job.end());
   }
