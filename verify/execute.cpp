@@ -28,9 +28,9 @@ std::size_t kernels_of_an_operation(const Options& options) {
 
 std::vector<Way> ways(const Options& options) {
   using enum sim::simt::LaneOrder;
-  if (options.target == "cuda") return {{"rerun", forward}};
-  if (!options.all_lane_orders) return {{"rerun", forward}};
-  return {{"rerun", forward}, {"lane_order", reverse}, {"lane_order", random}};
+  if (options.target == "cuda") return {{"rerun", forward, false}};
+  if (!options.all_lane_orders) return {{"rerun", forward, false}};
+  return {{"rerun", forward, false}, {"lane_order", reverse, false}, {"lane_order", random, false}};
 }
 
 std::unique_ptr<kernels::Target> make_target(const Options& options, sim::simt::LaneOrder order,

@@ -30,6 +30,7 @@ std::size_t kernels_of_an_operation(const Options& options);
 struct Way {
   std::string check;
   sim::simt::LaneOrder order = sim::simt::LaneOrder::forward;
+  bool executor = false;  // on the executor, whatever the target
 };
 std::vector<Way> ways(const Options& options);  // all but the first run
 std::unique_ptr<kernels::Target> make_target(const Options& options, sim::simt::LaneOrder order,
@@ -42,28 +43,39 @@ template <class Output>
 struct Executed {
   Output first;
   Environment environment;
-  std::vector<Check> checks;  // "rerun" and "lane_order"
+  std::vector<Check> checks;  // "rerun", "lane_order", "executor"
 };
+
+// Whether a GPU must give the executor's bytes: yes where all arithmetic is explicit, no where
+// tensor cores add up as they like.
+enum class OnGpu { same_bytes, own_bytes };
 
 // `run(context)` gives an Output; `buffers(output)` what must be equal between runs.
 template <class Run, class GetBuffers>
-auto execute(const Options& options, const Run& run, const GetBuffers& buffers,
+auto execute(const Options& options, const Run& run, const GetBuffers& buffers, OnGpu on_gpu,
              std::size_t choice = 0) {
   using Output = decltype(run(std::declval<StageContext&>()));
-  const Lookup lookup = make_lookup(options, choice);
-  const auto once = [&](sim::simt::LaneOrder order, bool count, Environment* environment) {
-    const auto target = make_target(options, order, count);
+  const auto once = [&](const Options& where, sim::simt::LaneOrder order, bool count,
+                        Environment* environment) {
+    const auto target = make_target(where, order, count);
     if (environment != nullptr) *environment = target->environment();
-    StageContext context{*target, lookup, false};
+    StageContext context{*target, make_lookup(where, choice), false};
     return run(context);
   };
   Environment environment;
-  Executed<Output> executed{once(sim::simt::LaneOrder::forward, true, &environment), {}, {}};
+  Executed<Output> executed{
+      once(options, sim::simt::LaneOrder::forward, true, &environment), {}, {}};
   executed.environment = std::move(environment);
   executed.environment.target = options.target;
   const Buffers expected = buffers(executed.first);
-  for (const Way& way : ways(options)) {
-    const Output again = once(way.order, false, nullptr);
+  std::vector<Way> others = ways(options);
+  if (options.target == "cuda" && on_gpu == OnGpu::same_bytes) {
+    others.push_back({"executor", sim::simt::LaneOrder::forward, true});
+  }
+  Options on_executor = options;
+  on_executor.target = "simt";
+  for (const Way& way : others) {
+    const Output again = once(way.executor ? on_executor : options, way.order, false, nullptr);
     const Buffers found = buffers(again);
     Check check = Tally(way.check).finish();
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -77,6 +89,18 @@ auto execute(const Options& options, const Run& run, const GetBuffers& buffers,
     }
   }
   return executed;
+}
+
+// Runs once more with the clock on, when options ask for it: timings of what passed.
+template <class Run>
+auto measure(const Options& options, const Run& run, std::size_t choice = 0) {
+  const auto target = make_target(options, sim::simt::LaneOrder::forward, false);
+  StageContext context{*target, make_lookup(options, choice), true};
+  return run(context);
+}
+inline bool wants_timing(const Options& options, const Verdict& verdict) {
+  return options.measure &&
+         (verdict.status == Status::passed || verdict.status == Status::marginal);
 }
 
 }  // namespace indexpool::verify

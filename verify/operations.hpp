@@ -45,6 +45,8 @@ inline bool usable(const Verdict& verdict) {
 
 // The reference alone against the case's answers: one record per operation that has some.
 std::vector<Record> reference_records(const Case& test_case, const Options& options);
+// The reference in binary64 against itself in binary128, on the first tokens of a case.
+std::vector<Record> precision_records(const Case& test_case, const Options& options);
 Record project_record(const Case& test_case, const Options& options,
                       const std::vector<reference::Agreement>& golden);
 

@@ -106,6 +106,19 @@ void add_record(Journey& journey, Op op, const OpRun& run, const Environment& en
   journey.records.push_back(std::move(record));
 }
 
+void add_timings(Journey& journey, const CacheInputs& cache) {
+  const bool wanted = std::ranges::any_of(
+      journey.records, [&](const Record& r) { return wants_timing(journey.options, r.verdict); });
+  if (!wanted) return;
+  const CacheOutput timed =
+      measure(journey.options, [&](StageContext& context) { return run_cache(context, cache); });
+  for (Record& record : journey.records) {
+    if (!wants_timing(journey.options, record.verdict)) continue;
+    if (record.op == to_string(Op::pool)) record.measurement = timed.pool.measurement;
+    if (record.op == to_string(Op::append)) record.measurement = timed.append.measurement;
+  }
+}
+
 void judge(Journey& journey, const CacheInputs& cache, const Executed<CacheOutput>& executed) {
   const IndexerInputs& inputs = journey.test_case.inputs;
   const Timeline& timeline = journey.timeline;
@@ -137,6 +150,7 @@ void judge(Journey& journey, const CacheInputs& cache, const Executed<CacheOutpu
   };
   if (timeline.prefills) record(Op::pool, executed.first.pool, false);
   if (timeline.decodes) record(Op::append, executed.first.append, true);
+  add_timings(journey, cache);
   const bool good = std::ranges::all_of(journey.records, [](const Record& r) {
     return r.op == to_string(Op::project) || usable(r.verdict);
   });
@@ -165,10 +179,10 @@ void verify_cache(Journey& journey) {
   };
   const CacheInputs cache = stage_inputs(inputs, journey.timeline, journey.layout, options.seed);
   try {
-    judge(
-        journey, cache,
-        execute(
-            options, [&](StageContext& context) { return run_cache(context, cache); }, buffers_of));
+    judge(journey, cache,
+          execute(
+              options, [&](StageContext& context) { return run_cache(context, cache); }, buffers_of,
+              OnGpu::same_bytes));
   } catch (const Unsupported& why) {
     give_up(Status::unsupported, why.what());
   } catch (const sim::simt::ExecutorError& error) {

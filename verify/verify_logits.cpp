@@ -106,8 +106,8 @@ void verify_one(Journey& journey, const Operands& operands, std::size_t choice) 
     const LogitsInputs stage{
         inputs,        journey.layout, journey.cache, journey.queries.codes, journey.queries.scales,
         journey.stride};
-    const auto executed = execute(
-        journey.options, [&](StageContext& c) { return run_logits(c, stage); }, buffers_of, choice);
+    const auto run = [&](StageContext& c) { return run_logits(c, stage); };
+    const auto executed = execute(journey.options, run, buffers_of, OnGpu::own_bytes, choice);
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
     const LogitBounds bounds =
@@ -117,6 +117,9 @@ void verify_one(Journey& journey, const Operands& operands, std::size_t choice) 
     if (journey.logits.empty() && usable(record.verdict)) {
       journey.bounds = bounds;
       journey.logits = executed.first.logits;
+    }
+    if (wants_timing(journey.options, record.verdict)) {
+      record.measurement = measure(journey.options, run, choice).run.measurement;
     }
   } catch (const Unsupported& why) {
     if (choice > 0) return;  // no further kernel

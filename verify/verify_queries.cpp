@@ -46,15 +46,17 @@ void verify_queries(Journey& journey) {
   const std::int64_t vectors = inputs.rows() * inputs.config.index_n_heads;
   record.values["vectors"] = static_cast<double>(vectors);
   try {
-    const auto executed = execute(
-        journey.options, [&](StageContext& c) { return run_quantize_query(c, inputs); },
-        buffers_of);
+    const auto run = [&](StageContext& c) { return run_quantize_query(c, inputs); };
+    const auto executed = execute(journey.options, run, buffers_of, OnGpu::same_bytes);
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
     record.verdict = assemble(checks_of(journey, executed));
     record.verdict.rows = vectors;
     if (usable(record.verdict)) {
       journey.queries = {executed.first.codes, executed.first.scales};
+    }
+    if (wants_timing(journey.options, record.verdict)) {
+      record.measurement = measure(journey.options, run).run.measurement;
     }
   } catch (const Unsupported& why) {
     record.verdict = refuse(Status::unsupported, why.what());

@@ -11,7 +11,8 @@ Buffers buffers_of(const TopkOutput& output) { return {{"selection", bytes_of(ou
 Executed<TopkOutput> select_from(const Journey& journey, const std::vector<float>& logits) {
   const TopkInputs stage{journey.test_case.inputs, logits, journey.stride};
   return execute(
-      journey.options, [&](StageContext& c) { return run_topk(c, stage); }, buffers_of);
+      journey.options, [&](StageContext& c) { return run_topk(c, stage); }, buffers_of,
+      OnGpu::same_bytes);
 }
 
 // Everything of one run but the certificate.
@@ -54,6 +55,12 @@ void verify_topk(Journey& journey) {
     record.verdict = assemble(std::move(checks));
     record.verdict.rows = certificate.rows;
     record.verdict.decidable_rows = certificate.decidable_rows;
+    if (wants_timing(journey.options, record.verdict)) {
+      const TopkInputs stage{inputs, journey.logits, journey.stride};
+      record.measurement = measure(journey.options, [&](StageContext& c) {
+                             return run_topk(c, stage);
+                           }).run.measurement;
+    }
   } catch (const Unsupported& why) {
     record.verdict = refuse(Status::unsupported, why.what());
   } catch (const sim::simt::ExecutorError& error) {

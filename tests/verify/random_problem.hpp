@@ -36,7 +36,7 @@ inline Problem random_problem(std::uint64_t seed, std::int64_t number) {
   problem.lengths.clear();
   const std::int64_t sequences = choose<std::int64_t>(random, 7, {1, 1, 2, 3});
   for (std::int64_t s = 0; s < sequences; ++s) {
-    problem.lengths.push_back(random.integer(100 + s, s == 0 ? 1 : 0, 36));
+    problem.lengths.push_back(random.integer(100 + s, s == 0 ? 1 : 0, 28));
   }
   problem.states_per_page = choose<std::int64_t>(random, 8, {1, 2, 3, 8, 32, 64});
   problem.schedule.prefill_tokens = random.coin(9) ? -1 : random.integer(10, 0, 40);

@@ -107,5 +107,23 @@ TEST(Verdict, AnUnsupportedProblemSaysWhy) {
   EXPECT_NE(records.front().repeat.find("--head-dim 48"), std::string::npos);
 }
 
+TEST(Verdict, ReferenceAloneIsHeldAgainstBinary128) {
+  Problem problem;
+  problem.indexer = {2, 32, 8, 4, true};
+  problem.lengths = {21};
+  Options options;
+  options.target = "reference";
+  for (const NumericMode& mode : numeric_modes()) {
+    problem.mode = mode.name;
+    const auto records = verify_problem(problem, options);
+    EXPECT_EQ(records.size(), mode.quantised() ? 3u : 2u);
+    for (const Record& record : records) {
+      EXPECT_EQ(record.verdict.status, Status::passed)
+          << mode.name << " " << record.op << ": " << record.verdict.reason;
+      EXPECT_GT(record.verdict.checks.at(0).compared, 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace indexpool::verify

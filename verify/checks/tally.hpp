@@ -34,6 +34,12 @@ class Tally {
     check_.status = Status::untrusted;
     check_.reason = std::move(reason);
   }
+  // Held, but closer to the bound than rounding errors usually get.
+  void watch(double high_utilisation) {
+    if (check_.status != Status::passed || check_.utilisation <= high_utilisation) return;
+    check_.status = Status::marginal;
+    check_.reason = "an error of " + std::to_string(check_.utilisation) + " of its bound";
+  }
   void note(std::string text) {
     if (check_.reason.empty()) check_.reason = std::move(text);
   }

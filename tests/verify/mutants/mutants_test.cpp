@@ -54,6 +54,7 @@ TEST_P(Mutants, IsKilledByItsCheck) {
   Options options;
   options.target = mutant.target;
   options.extra_kernels = mutant_kernels();
+  options.all_lane_orders = mutant.killed_by == "lane_order";
   const Kills kills = run(options);
   std::printf("%s\n", line_of(std::string(mutant.name), kills).c_str());
   EXPECT_TRUE(kills.contains(std::string(mutant.killed_by)))
