@@ -14,8 +14,8 @@ struct PageLayout {
   std::int64_t states = 64, head_dim = 128;
   DType cache = DType::e4m3;
   bool scales = true;
-  std::int64_t code_bytes() const;   // of one state
-  std::int64_t scale_offset() const; // of the first scale in a page
+  std::int64_t code_bytes() const;    // of one state
+  std::int64_t scale_offset() const;  // of the first scale in a page
   // Whole 32-byte sectors: rounded up when states * (code_bytes + 4) is not a multiple of 32.
   std::int64_t page_bytes() const;
 };

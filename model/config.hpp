@@ -36,7 +36,7 @@ void validate(const IndexerConfig& config, std::string_view where);
 
 // How the pooled sum is rounded.
 enum class PoolRounding {
-  f32_accumulate,   // f32 numerator and denominator, one division, one rounding (vLLM, SGLang, ours)
+  f32_accumulate,  // f32 numerator and denominator, one division, one rounding (vLLM, SGLang, ours)
   storage_products  // probabilities and products rounded to the storage dtype (transformers)
 };
 enum class ScaleRule {
@@ -97,8 +97,8 @@ struct DeviceSpec {
   Constant hbm_copy_bytes_per_s;   // reached by a 1:1 mix
   Constant hbm_loaded_latency_s;   // for bytes in flight (Little's law)
   Constant l2_bytes_per_s;
-  Constant l2_residency_bytes;    // footprint at which half is resident (logistic midpoint)
-  Constant l2_residency_exponent; // steepness of the roll-off
+  Constant l2_residency_bytes;     // footprint at which half is resident (logistic midpoint)
+  Constant l2_residency_exponent;  // steepness of the roll-off
   Constant shared_bytes_per_clock_per_sm;
   Constant launch_s, graph_launch_s;
   std::map<std::string, Constant> matrix_flop_per_s;  // "bf16", "f16", "i8", "e4m3" (absent: none)

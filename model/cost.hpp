@@ -12,10 +12,10 @@ namespace indexpool {
 
 // One bound of the roofline: what it is, how long it alone would take, the constants it used.
 struct CostTerm {
-  std::string name;      // "hbm", "l2", "matrix", "f32", "shared", "launch", "serial"
+  std::string name;  // "hbm", "l2", "matrix", "f32", "shared", "launch", "serial"
   Seconds time, low, high;
-  std::string formula;   // "13.2 MB / 1776 GB/s"
-  std::string source;    // of its constants
+  std::string formula;  // "13.2 MB / 1776 GB/s"
+  std::string source;   // of its constants
 
   bool operator==(const CostTerm&) const = default;
 };
@@ -25,13 +25,13 @@ struct Prediction {
   Seconds time, low, high;
   std::string bound_by;  // name of the dominating term
   Bytes hbm_bytes;
-  Bytes memory;          // resident data this operation needs
+  Bytes memory;  // resident data this operation needs
   std::vector<CostTerm> terms;
   bool operator==(const Prediction&) const;
 };
 
 struct CostOptions {
-  bool warm_l2 = false;     // inputs may still be in L2 from the operation before
+  bool warm_l2 = false;  // inputs may still be in L2 from the operation before
   bool graph_launch = false;
 };
 
@@ -74,7 +74,7 @@ Bytes paged_cache_bytes(const ArchitectureConfig& architecture, std::int64_t tok
 
 // What the indexer keeps in device memory, all layers, item by item.
 struct MemoryItem {
-  std::string name;     // "pools", "tail ring", "block table", "logits", "selection"
+  std::string name;  // "pools", "tail ring", "block table", "logits", "selection"
   Bytes bytes;
   std::string formula;  // "11 layers x 4096 pages x 8448 B"
 };

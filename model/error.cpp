@@ -2,9 +2,9 @@
 
 namespace indexpool {
 
-void require(bool condition, const char* what, std::source_location where) {
+void require(bool condition, const char* what, SourceLine where) {
   if (condition) return;
-  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line) + ": " +
                       what);
 }
 

@@ -1,9 +1,10 @@
 // What can go wrong, by whose mistake it is.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
+
+#include "indexpool/model/source_line.hpp"
 
 namespace indexpool {
 
@@ -24,7 +25,6 @@ struct InternalError : std::logic_error {
 };
 
 // Throws InternalError with the caller's file and line when `condition` is false.
-void require(bool condition, const char* what,
-             std::source_location where = std::source_location::current());
+void require(bool condition, const char* what, SourceLine where = SourceLine::current());
 
 }  // namespace indexpool

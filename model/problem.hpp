@@ -34,8 +34,10 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 void validate(const Problem& problem, std::string_view where);
-std::string describe(const Problem& problem);      // "glm 32x128 kpool 4 topk 2048, 1 x 259 tokens, ..."
-std::string repeat_line(const Problem& problem);   // "indexpool verify --mode vllm_fp8 --lengths 259 ..."
+std::string describe(
+    const Problem& problem);  // "glm 32x128 kpool 4 topk 2048, 1 x 259 tokens, ..."
+std::string repeat_line(
+    const Problem& problem);  // "indexpool verify --mode vllm_fp8 --lengths 259 ..."
 
 // A suite file: axes whose cartesian product gives Problems.
 struct Suite {

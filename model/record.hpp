@@ -36,8 +36,8 @@ Status worst(Status a, Status b);
 struct Check {
   std::string name;
   Status status = Status::passed;
-  std::string reason;        // first violation, with coordinates; or why it is vacuous
-  double utilisation = 0;    // worst error over its bound; 0 for exact checks
+  std::string reason;      // first violation, with coordinates; or why it is vacuous
+  double utilisation = 0;  // worst error over its bound; 0 for exact checks
   std::int64_t compared = 0, violations = 0;
 
   bool operator==(const Check&) const = default;
@@ -63,8 +63,8 @@ struct Measurement {
 };
 
 struct Environment {
-  std::string target;    // "reference", "simt", "cuda"
-  std::string device;    // "NVIDIA H200", or the executor's name
+  std::string target;  // "reference", "simt", "cuda"
+  std::string device;  // "NVIDIA H200", or the executor's name
   std::string driver, toolkit, compiler, clocks, version;
 
   bool operator==(const Environment&) const = default;
@@ -72,10 +72,10 @@ struct Environment {
 
 struct Record {
   int schema = record_schema;
-  std::string case_name;   // golden case or suite entry
-  std::string op;          // to_string(Op), or "pipeline"
+  std::string case_name;       // golden case or suite entry
+  std::string op;              // to_string(Op), or "pipeline"
   std::string implementation;  // kernel name
-  std::string reference;   // what it was compared with
+  std::string reference;       // what it was compared with
   std::optional<Problem> problem;
   Environment environment;
   Verdict verdict;
@@ -84,7 +84,7 @@ struct Record {
   std::optional<Traffic> declared, counted;
   std::map<std::string, double> values;  // further named numbers, unit in the name
   std::uint64_t seed = 0;
-  std::string repeat;      // the command line that repeats it
+  std::string repeat;  // the command line that repeats it
 
   bool operator==(const Record&) const = default;
 };

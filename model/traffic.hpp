@@ -15,11 +15,11 @@ namespace indexpool {
 struct Traffic {
   Bytes global_load, global_store;
   std::int64_t load_sectors = 0, store_sectors = 0;
-  Bytes shared_load, shared_store;       // distinct bytes per warp instruction
-  std::int64_t shared_wavefronts = 0;    // passes over the 32 banks, conflicts included
-  std::int64_t matrix_ops = 0;           // mma instructions of a warp
-  std::int64_t block_barriers = 0;       // barriers times blocks
-  std::int64_t shuffles = 0;             // shuffle and vote instructions of a warp
+  Bytes shared_load, shared_store;     // distinct bytes per warp instruction
+  std::int64_t shared_wavefronts = 0;  // passes over the 32 banks, conflicts included
+  std::int64_t matrix_ops = 0;         // mma instructions of a warp
+  std::int64_t block_barriers = 0;     // barriers times blocks
+  std::int64_t shuffles = 0;           // shuffle and vote instructions of a warp
 
   bool operator==(const Traffic&) const = default;
   Traffic& operator+=(const Traffic& other);
@@ -27,16 +27,16 @@ struct Traffic {
 
 // What a launch asks of the device, for the cost model.
 struct Work {
-  Traffic traffic;               // requested, as declared
+  Traffic traffic;                  // requested, as declared
   Bytes unique_read, unique_write;  // compulsory: each byte once (what reaches HBM when cold)
-  Flop matrix_flop;              // multiply and add count as two
-  std::string matrix_dtype;      // key of DeviceSpec::matrix_flop_per_s; empty: none
+  Flop matrix_flop;                 // multiply and add count as two
+  std::string matrix_dtype;         // key of DeviceSpec::matrix_flop_per_s; empty: none
   Flop f32_flop;
   std::int64_t blocks = 0, threads_per_block = 0;
-  std::int64_t blocks_per_sm = 0;      // resident, from registers and shared memory
-  Bytes in_flight_per_block;     // bytes of loads a block keeps in flight
+  std::int64_t blocks_per_sm = 0;  // resident, from registers and shared memory
+  Bytes in_flight_per_block;       // bytes of loads a block keeps in flight
   std::int64_t launches = 1;
-  Seconds serial_latency;        // dependent steps that no parallelism hides
+  Seconds serial_latency;  // dependent steps that no parallelism hides
 };
 
 }  // namespace indexpool

@@ -104,9 +104,8 @@ std::uint32_t Counters::site_of(std::uint64_t key, AccessKind kind, int bytes) {
 }
 
 void Counters::access(int warp, int lane, AccessKind kind, std::uint64_t address, int bytes,
-                      const std::source_location& where) {
-  // Site records are 8-byte aligned, user addresses below 2^47: the key has room for the rest.
-  const std::uint64_t key = site_address(where) << 8 | static_cast<std::uint64_t>(kind) << 5 |
+                      const SourceLine& where) {
+  const std::uint64_t key = site_number(where) << 8 | static_cast<std::uint64_t>(kind) << 5 |
                             static_cast<std::uint64_t>(bytes);
   const std::uint32_t site = site_of(key, kind, bytes);
   WarpState& state = warps_[warp];

@@ -6,14 +6,13 @@
 
 #include <array>
 #include <cstdint>
-#include <source_location>
 #include <unordered_map>
 #include <vector>
 
+#include "indexpool/model/source_line.hpp"
 #include "indexpool/model/traffic.hpp"
 
 namespace indexpool::sim::simt {
-
 enum class AccessKind : std::uint8_t { global_load, global_store, shared_load, shared_store };
 
 // One warp instruction: who took part, and where each lane's access of `bytes` begins.
@@ -37,7 +36,7 @@ class Counters {
  public:
   void start(int warps);
   void access(int warp, int lane, AccessKind kind, std::uint64_t address, int bytes,
-              const std::source_location& where);
+              const SourceLine& where);
   // The warp converges: accesses seen so far are complete.
   void flush(int warp);
 

@@ -8,14 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
 
 #include "indexpool/sim/simt/session.hpp"
 
 namespace indexpool::sim::simt {
 
-using Where = std::source_location;
+using Where = SourceLine;
 inline constexpr std::uint32_t full_mask = 0xffffffffu;
 
 // 16 bytes moved by one instruction.

@@ -18,7 +18,7 @@ namespace {
 struct Cancelled {};
 
 std::string place(const Where& where) {
-  return fmt::format("{}:{}", where.file_name(), where.line());
+  return fmt::format("{}:{}", where.file_name(), where.line);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
 

@@ -98,14 +98,14 @@ std::string Memory::check_guards() const {
   return text;
 }
 
-bool Memory::Impl::find(std::uintptr_t address, int bytes, const std::source_location& where) {
+bool Memory::Impl::find(std::uintptr_t address, int bytes, const SourceLine& where) {
   auto after = buffers.upper_bound(address);
   if (after == buffers.begin()) return false;
   const Buffer& buffer = std::prev(after)->second;
   const std::uintptr_t offset = address - buffer.begin;
   const auto size = static_cast<std::uintptr_t>(buffer.bytes);
   if (offset + static_cast<std::uintptr_t>(bytes) > size) return false;
-  last_hit[(site_address(where) >> 3) % last_hit.size()] = {buffer.begin, size};
+  last_hit[site_number(where) % last_hit.size()] = {buffer.begin, size};
   return true;
 }
 

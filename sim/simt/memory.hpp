@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <source_location>
 #include <string>
 
 #include "indexpool/sim/simt/session.hpp"
@@ -20,10 +19,11 @@ struct Buffer {
   std::size_t mapping_bytes = 0;
 };
 
-// The address of the compiler's record of a call site: as good as file, line and column, and cheap.
-inline std::uintptr_t site_address(const std::source_location& where) {
-  static_assert(sizeof(where) == sizeof(std::uintptr_t));
-  return __builtin_bit_cast(std::uintptr_t, where);
+// A number for a call site. File names of one program lie close together, so their low bits and the
+// line tell sites apart; two accesses on one line are told apart by their order.
+inline std::uint64_t site_number(const SourceLine& where) {
+  return reinterpret_cast<std::uintptr_t>(where.file) << 16 ^
+         static_cast<std::uint64_t>(where.line);
 }
 
 struct Memory::Impl {
@@ -32,8 +32,8 @@ struct Memory::Impl {
 
   // True when [address, address + bytes) lies inside one live buffer. A call site mostly stays in
   // one buffer, so each remembers its last.
-  bool contains(std::uintptr_t address, int bytes, const std::source_location& where) {
-    const Range& last = last_hit[(site_address(where) >> 3) % last_hit.size()];
+  bool contains(std::uintptr_t address, int bytes, const SourceLine& where) {
+    const Range& last = last_hit[site_number(where) % last_hit.size()];
     if (address - last.begin < last.bytes && address - last.begin + bytes <= last.bytes)
       return true;
     return find(address, bytes, where);
@@ -48,7 +48,7 @@ struct Memory::Impl {
   std::array<Range, 64> last_hit{};
 
  private:
-  bool find(std::uintptr_t address, int bytes, const std::source_location& where);
+  bool find(std::uintptr_t address, int bytes, const SourceLine& where);
 };
 
 }  // namespace indexpool::sim::simt

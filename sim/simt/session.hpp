@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "indexpool/model/source_line.hpp"
 #include "indexpool/model/traffic.hpp"
 
 namespace indexpool::sim::simt {
@@ -33,12 +33,12 @@ struct Options {
 // What a kernel did that no kernel may do: divergent barrier, bad mask, deadlock, access outside a
 // buffer, misaligned access. `what()` names kernel line, block, thread and buffer.
 struct ExecutorError : std::runtime_error {
-  ExecutorError(std::string kind_, const std::string& text, std::source_location where_)
+  ExecutorError(std::string kind_, const std::string& text, SourceLine where_)
       : std::runtime_error(text), kind(std::move(kind_)), where(where_) {}
   // "divergent_barrier", "divergent_warp", "bad_mask", "deadlock", "hung", "out_of_bounds",
   // "misaligned"
   std::string kind;
-  std::source_location where;
+  SourceLine where;
 };
 
 // Global memory: named buffers with guards on both ends. Large ones are mapped sparsely, so that

@@ -10,14 +10,13 @@
 namespace indexpool::sim::simt {
 namespace {
 
-// A compiler makes one record per call site, but the same line in two translation units has two.
+// One file has a name per translation unit.
 bool same_place(const Where& a, const Where& b) {
-  return site_address(a) == site_address(b) || (a.line() == b.line() && a.column() == b.column() &&
-                                                std::strcmp(a.file_name(), b.file_name()) == 0);
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 std::string line_of(const Where& where) {
-  return fmt::format("{}:{}", where.file_name(), where.line());
+  return fmt::format("{}:{}", where.file_name(), where.line);
 }
 
 // A mask must name the caller and no lane that left; an operation already waiting for the caller

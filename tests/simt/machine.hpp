@@ -51,7 +51,7 @@ inline Blame blame(const std::function<void()>& body) {
   try {
     body();
   } catch (const ExecutorError& error) {
-    return {error.kind, error.what(), error.where.line()};
+    return {error.kind, error.what(), static_cast<unsigned>(error.where.line)};
   }
   return {"none", "", 0};
 }
