@@ -141,11 +141,13 @@ std::string headline(const std::vector<Record>& records) {
   double utilisation = 0;
   for (const Record& record : records) {
     const Status status = record.verdict.status;
-    operations.insert(record.op);
     failed += is_failure(status) ? 1 : 0;
     untrusted += status == Status::untrusted ? 1 : 0;
     unsupported += status == Status::unsupported ? 1 : 0;
-    ran += status == Status::skipped || status == Status::unsupported ? 0 : 1;
+    if (status != Status::skipped && status != Status::unsupported) {
+      ran += 1;
+      operations.insert(record.op);
+    }
     utilisation = std::max(utilisation, record.verdict.worst_utilisation);
   }
   if (ran == 0) return "No record has a verdict: everything was skipped or unsupported.";

@@ -67,7 +67,8 @@ void attach(std::vector<Record>& records, const OperationForecast& forecast, std
     record.case_name = model.name;
     record.op = forecast.op;
     record.implementation = forecast.kernel;
-    record.verdict.reason = "predicted; the case runs another kernel";
+    record.environment.target = "cost model";
+    record.verdict.reason = "predicted only: the case does not need this kernel";
     record.repeat = "indexpool predict --model " + model.name;
     found = records.insert(records.end(), std::move(record));
   }

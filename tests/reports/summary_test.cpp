@@ -37,7 +37,7 @@ TEST(Summary, HeadlineNeverCallsUnverifiedThingsPassed) {
   EXPECT_EQ(headline({records[9], records[10]}),
             "No record has a verdict: everything was skipped or unsupported.");
   EXPECT_EQ(headline({records[1], records[10]}),
-            "Every check of 2 operations held; every comparison is exact. 1 of 2 records are "
+            "Every check of 1 operation held; every comparison is exact. 1 of 2 records are "
             "unsupported and were not verified.");
 }
 
