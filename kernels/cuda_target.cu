@@ -1,5 +1,7 @@
 // A CUDA device as a target: guarded buffers, one stream, events as the clock.
 #include <algorithm>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "indexpool/kernels/cuda_buffers.hpp"
@@ -36,6 +38,18 @@ std::string version_text(int version) {  // 13000 -> "13.0"
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// "580.159.04" where the kernel module tells, else the CUDA version it supports.
+std::string driver_text(int cuda_version) {
+  std::ifstream module("/proc/driver/nvidia/version");
+  std::string word;
+  while (module >> word) {
+    if (std::count(word.begin(), word.end(), '.') == 2 &&
+        word.find_first_not_of("0123456789.") == std::string::npos)
+      return word;
+  }
+  return "CUDA " + version_text(cuda_version);
+}
+
 // The device's own kernels must be in this build: the compiled architectures are fixed.
 void check_device() {
   int count = 0;
@@ -60,6 +74,10 @@ class CudaTarget final : public Target {
 
   std::string_view name() const override { return "cuda"; }
   Environment environment() const override;
+  int compute_capability() const override {
+    LaunchContext context;
+    return ip_compute_capability(context);
+  }
   std::byte* allocate(std::string buffer, std::int64_t bytes, std::byte poison, bool) override {
     return buffers_.allocate(std::move(buffer), bytes, poison);
   }
@@ -100,7 +118,7 @@ Environment CudaTarget::environment() const {
   Environment environment;
   environment.target = "cuda";
   environment.device = properties.name;
-  environment.driver = "CUDA " + version_text(driver);
+  environment.driver = driver_text(driver);
   environment.toolkit = "CUDA " + version_text(runtime);
   environment.compiler = "nvcc " + std::to_string(__CUDACC_VER_MAJOR__) + "." +
                          std::to_string(__CUDACC_VER_MINOR__) + "." +

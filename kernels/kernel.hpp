@@ -49,6 +49,8 @@ class Target {
   virtual ~Target() = default;
   virtual std::string_view name() const = 0;
   virtual Environment environment() const = 0;
+  // 90 for a device of compute capability 9.0; 0 where there is none.
+  virtual int compute_capability() const { return 0; }
   virtual std::byte* allocate(std::string name, std::int64_t bytes, std::byte poison,
                               bool sparse = false) = 0;
   virtual void release(std::byte* buffer) = 0;

@@ -33,11 +33,11 @@ std::vector<Way> ways(const Options& options) {
   return {{"rerun", forward, false}, {"lane_order", reverse, false}, {"lane_order", random, false}};
 }
 
-std::unique_ptr<kernels::Target> make_target(const Options& options, sim::simt::LaneOrder order,
-                                             bool count) {
+std::unique_ptr<kernels::Target> make_target(const Options& options, const Way& way, bool count) {
   if (options.target == "cuda") return kernels::make_cuda_target();
   sim::simt::Options executor;
-  executor.order = order;
+  executor.order = way.order;
+  executor.matrix = way.matrix;
   executor.seed = options.seed;
   executor.count = count;
   return kernels::make_simt_target(executor);

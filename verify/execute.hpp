@@ -31,10 +31,10 @@ struct Way {
   std::string check;
   sim::simt::LaneOrder order = sim::simt::LaneOrder::forward;
   bool executor = false;  // on the executor, whatever the target
+  sim::simt::MatrixModel matrix = sim::simt::MatrixModel::sm80;
 };
 std::vector<Way> ways(const Options& options);  // all but the first run
-std::unique_ptr<kernels::Target> make_target(const Options& options, sim::simt::LaneOrder order,
-                                             bool count);
+std::unique_ptr<kernels::Target> make_target(const Options& options, const Way& way, bool count);
 
 // A named buffer of an output, as bytes.
 using Buffers = std::vector<std::pair<std::string, std::span<const std::byte>>>;
@@ -46,36 +46,39 @@ struct Executed {
   std::vector<Check> checks;  // "rerun", "lane_order", "executor"
 };
 
-// Whether a GPU must give the executor's bytes: yes where all arithmetic is explicit, no where
-// tensor cores add up as they like.
-enum class OnGpu { same_bytes, own_bytes };
+// Whether a GPU must give the executor's bytes: on any device where all arithmetic is explicit;
+// with matrix cores only where the executor's model of them was measured (compute capability 9.0).
+enum class OnGpu { same_bytes, matrix_cores };
 
 // `run(context)` gives an Output; `buffers(output)` what must be equal between runs.
 template <class Run, class GetBuffers>
 auto execute(const Options& options, const Run& run, const GetBuffers& buffers, OnGpu on_gpu,
              std::size_t choice = 0) {
   using Output = decltype(run(std::declval<StageContext&>()));
-  const auto once = [&](const Options& where, sim::simt::LaneOrder order, bool count,
-                        Environment* environment) {
-    const auto target = make_target(where, order, count);
-    if (environment != nullptr) *environment = target->environment();
+  int capability = 0;
+  Environment environment;
+  const auto once = [&](const Options& where, const Way& way, bool first) {
+    const auto target = make_target(where, way, first);
+    if (first) {
+      environment = target->environment();
+      capability = target->compute_capability();
+    }
     StageContext context{*target, make_lookup(where, choice), false};
     return run(context);
   };
-  Environment environment;
-  Executed<Output> executed{
-      once(options, sim::simt::LaneOrder::forward, true, &environment), {}, {}};
+  Executed<Output> executed{once(options, {}, true), {}, {}};
   executed.environment = std::move(environment);
   executed.environment.target = options.target;
   const Buffers expected = buffers(executed.first);
   std::vector<Way> others = ways(options);
-  if (options.target == "cuda" && on_gpu == OnGpu::same_bytes) {
-    others.push_back({"executor", sim::simt::LaneOrder::forward, true});
+  if (options.target == "cuda" && (on_gpu == OnGpu::same_bytes || capability == 90)) {
+    others.push_back(
+        {"executor", sim::simt::LaneOrder::forward, true, sim::simt::MatrixModel::sm90});
   }
   Options on_executor = options;
   on_executor.target = "simt";
   for (const Way& way : others) {
-    const Output again = once(way.executor ? on_executor : options, way.order, false, nullptr);
+    const Output again = once(way.executor ? on_executor : options, way, false);
     const Buffers found = buffers(again);
     Check check = Tally(way.check).finish();
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -94,7 +97,7 @@ auto execute(const Options& options, const Run& run, const GetBuffers& buffers, 
 // Runs once more with the clock on, when options ask for it: timings of what passed.
 template <class Run>
 auto measure(const Options& options, const Run& run, std::size_t choice = 0) {
-  const auto target = make_target(options, sim::simt::LaneOrder::forward, false);
+  const auto target = make_target(options, Way{}, false);
   StageContext context{*target, make_lookup(options, choice), true};
   return run(context);
 }

@@ -38,7 +38,7 @@ Case make_case(const Problem& problem);
 std::vector<std::string> fill_names();
 std::string fill_purpose(const std::string& name);  // the property it attacks
 
-// Built-in suites: "smoke", "ci", "full".
+// Built-in suites: "smoke", "ci", "full", "device".
 std::vector<std::string> suite_names();
 Suite load_suite(const std::string& name_or_path);
 std::vector<Record> verify_problem(const Problem& problem, const Options& options);

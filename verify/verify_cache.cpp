@@ -24,7 +24,7 @@ Buffers buffers_of(const CacheOutput& output) {
 }
 
 CacheOutput run_once(const Options& options, const CacheInputs& cache) {
-  const auto target = make_target(options, sim::simt::LaneOrder::forward, false);
+  const auto target = make_target(options, Way{}, false);
   StageContext context{*target, make_lookup(options), false};
   return run_cache(context, cache);
 }

@@ -107,7 +107,7 @@ void verify_one(Journey& journey, const Operands& operands, std::size_t choice) 
         inputs,        journey.layout, journey.cache, journey.queries.codes, journey.queries.scales,
         journey.stride};
     const auto run = [&](StageContext& c) { return run_logits(c, stage); };
-    const auto executed = execute(journey.options, run, buffers_of, OnGpu::own_bytes, choice);
+    const auto executed = execute(journey.options, run, buffers_of, OnGpu::matrix_cores, choice);
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
     const LogitBounds bounds =
