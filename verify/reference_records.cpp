@@ -26,6 +26,7 @@ Record record_of(const Case& test_case, const Options& options, const Row& row,
                  const std::vector<reference::Agreement>& golden) {
   Record record = start_record(test_case, options, row.op);
   record.implementation = "reference";
+  record.environment.target = "reference";
   record.reference = test_case.source;
   record.verdict = assemble({check_golden_steps(golden, row.steps)});
   for (const reference::Agreement& agreement : golden) {
