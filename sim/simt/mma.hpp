@@ -18,8 +18,9 @@
 //
 // An infinite product or accumulator, or NaN, gives what IEEE addition would, every NaN being
 // 0x7fffffff; a sum of 2^128 or more is infinite; a sum cut to nothing, and an exact zero, is +0.
-// On an H200 the sm90 model and e4m3 gave the device's bits for 256,000 random sums of each of f16
-// (four exponent spreads) and e4m3 (six), with and without infinities and NaN among the operands.
+// Compared with an H200, 256,000 random sums for each of several exponent spreads, with and without
+// infinities and NaN among the operands: e4m3 (six spreads) and f16 (four) gave the device's bits;
+// bf16 (five) too, but for 13 sums of 2,560,000, all subnormal, off in the last bits kept.
 #pragma once
 
 #include <cstdint>
