@@ -2,7 +2,7 @@
 //
 // A record's prediction is for its own problem unless Record::values says otherwise:
 //   predicted_tokens       context length the prediction is for
-//   predicted_load_bytes   global bytes read and written there, declared by the kernel
+//   predicted_load_bytes   bytes it must read and write there, each once (cold HBM)
 //   predicted_store_bytes
 //   indexer_layers         layers of the model that run the operation
 #pragma once

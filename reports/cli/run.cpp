@@ -72,11 +72,11 @@ void attach(std::vector<Record>& records, const OperationForecast& forecast, std
     record.repeat = "indexpool predict --model " + model.name;
     found = records.insert(records.end(), std::move(record));
   }
-  const Traffic& traffic = forecast.work.traffic;
+  const Work& work = forecast.work;
   found->prediction = forecast.prediction;
   found->values["predicted_tokens"] = static_cast<double>(tokens);
-  found->values["predicted_load_bytes"] = static_cast<double>(traffic.global_load.value);
-  found->values["predicted_store_bytes"] = static_cast<double>(traffic.global_store.value);
+  found->values["predicted_load_bytes"] = static_cast<double>(work.unique_read.value);
+  found->values["predicted_store_bytes"] = static_cast<double>(work.unique_write.value);
   found->values["indexer_layers"] = static_cast<double>(model.indexer_layers);
 }
 
