@@ -203,7 +203,9 @@ class LogitRows {
     total.low -= error;
     total.high += error;
     if (scale < 0) std::swap(total.low, total.high);
-    return {total.value * scale, total.low * scale, total.high * scale};
+    // The product with the scale may be subnormal too, however small the scale.
+    const T last = underflow > 0 && !operands_.pool_scales.empty() ? f32_subnormal : 0.0;
+    return {total.value * scale, total.low * scale - last, total.high * scale + last};
   }
 
   const LogitOperands& operands_;

@@ -81,12 +81,14 @@ PoolChannel gather(const IndexerInputs& inputs, std::int64_t first_row, std::int
   return result;
 }
 
-// |sum_j p_j - 1| for weights stored as the mode stores them: n - 1 sums below and a division, and
-// n - 1 sums by whoever adds them up.
+// |sum_j p_j - 1| for weights stored as the mode stores them: n - 1 sums below, a quotient, and n -
+// 1 sums by whoever adds them up; a running maximum rescales both sums up to n - 1 times.
 double weight_sum_bound(const IndexerInputs& inputs) {
   const double tokens = static_cast<double>(inputs.config.index_kpool);
-  const double f32 = gamma(2 * tokens - 1);
-  if (inputs.mode.pool_rounding == PoolRounding::f32_accumulate) return f32;
+  if (inputs.mode.pool_rounding == PoolRounding::f32_accumulate) {
+    return gamma(4 * (tokens - 1) + quotient_roundings);
+  }
+  const double f32 = gamma(2 * (tokens - 1) + quotient_roundings);
   const auto& storage = info(inputs.mode.storage);
   return f32 + storage.unit_roundoff * (1 + f32) + tokens * storage.smallest_subnormal;
 }

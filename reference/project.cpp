@@ -163,7 +163,7 @@ Rows<T> head_weights(const Matrix<T>& hidden, const Matrix<T>& weight, const Num
   }
   const T scale = 1 / sqrt(T(static_cast<double>(heads)));
   const T slack = gamma(2) + 8 * epsilon<T>();
-  const auto outward = [&](const T& x, int sign) { return T(x * scale + sign * slack * abs(x)); };
+  const auto outward = [&](const T& x, int sign) { return T(scale * (x + sign * slack * abs(x))); };
   return {rounded(Matrix<T>(rows.value * scale), format_of(DType::f32)),
           rows.low.unaryExpr([&](const T& x) { return outward(x, -1); }),
           rows.high.unaryExpr([&](const T& x) { return outward(x, +1); })};

@@ -262,6 +262,20 @@ TEST(Logits, HandWorkedPoolWithNegativeHeadWeight) {
   EXPECT_EQ(logits(o.view(), o.visible(), f32_any_order()).value[0], 11);
 }
 
+TEST(LogitEnclosure, ContainsASubnormalProductWithTheScale) {
+  Operands o;
+  o.rows = o.pools = o.heads = o.dim = 1;
+  o.logit_scale = 1;
+  o.queries = o.keys = o.query_scales = {1};
+  o.head_weights = {3 * 0x1p-140};
+  o.pool_scales = {round_to(DType::f32, 0.003)};  // 4.6 steps of 2^-149: binary32 answers 5
+  const auto bounds = logits(o.view(), o.visible(), f32_any_order());
+  const auto answer = static_cast<double>(program(o, 0, 0, Order::fused, false));
+  EXPECT_EQ(answer, 5 * 0x1p-149);
+  EXPECT_LE(bounds.low[0], answer);
+  EXPECT_GE(bounds.high[0], answer);
+}
+
 TEST(Logits, BeyondTheVisiblePoolsAreNaN) {
   const auto o = random_operands(1, DType::bf16, Scales::none, 8);
   const std::vector<std::int64_t> visible = {0, 2, 5};

@@ -128,6 +128,16 @@ RC_GTEST_PROP(Pool, WeightsSumToOneWithinTheirBound, ()) {
   });
 }
 
+TEST(Pool, WeightsOfASingleTokenMayBeOffByTheirQuotient) {
+  Draw draw;
+  draw.kpool = 1;
+  for (const char* name : {"bf16", "hf_f32"}) {
+    const auto pooled = pool(random_inputs(draw, numeric_mode(name)));
+    EXPECT_GE(pooled.pool_weight_sum.high[0], 0x1p-22) << name;  // 2 ulp: div.full.f32
+    EXPECT_LE(pooled.pool_weight_sum.high[0], 0x1p-21) << name;
+  }
+}
+
 RC_GTEST_PROP(Pool, StaysBetweenTheSmallestAndTheLargestKey, ()) {
   const auto in = random_inputs(any_draw(), numeric_mode("bf16"));
   const auto pooled = pool(in);

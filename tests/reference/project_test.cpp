@@ -203,6 +203,19 @@ TEST(ProjectEnclosure, ExcludesABf16Accumulator) {
   EXPECT_GT(outside, 0);
 }
 
+TEST(ProjectEnclosure, OfHeadWeightsIsAsWideAsTheirTwoRoundings) {
+  const auto bounds = project(random_case(numeric_mode("hf_bf16"), 9, 0)).head_weights;
+  std::int64_t single = 0;
+  for (std::size_t i = 0; i < bounds.value.size(); ++i) {
+    const double width = bounds.high[i] - bounds.low[i], size = std::abs(bounds.value[i]);
+    if (width > 0x1p-16 * size) continue;  // two products admissible before the constant
+    ++single;
+    EXPECT_GE(width, 4 * 0x1p-24 * size);
+    EXPECT_LE(width, 5 * 0x1p-24 * size);
+  }
+  EXPECT_GT(single, 0);
+}
+
 TEST(Project, OfAConstantRowIsTheBias) {
   auto c = random_case(numeric_mode("hf_f32"), 7, 0);
   for (std::int64_t i = 0; i < c.projections.wk.size(); ++i) c.projections.wk.set(i, 0);
