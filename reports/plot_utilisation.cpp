@@ -45,6 +45,7 @@ std::vector<Line> lines_of(const std::vector<Record>& records) {
   std::map<std::tuple<int, std::string, std::string>, Line> lines;
   for (const Record& record : records) {
     for (const Check& check : record.verdict.checks) {
+      if (check.status == Status::skipped) continue;  // nothing to place on the axis
       Line& line = lines[{operation_rank(record.op), record.op, check.name}];
       line.op = record.op;
       line.check = check.name;

@@ -6,12 +6,18 @@ namespace indexpool::verify {
 
 Verdict assemble(std::vector<Check> checks) {
   Verdict verdict;
-  verdict.status = Status::passed;
-  for (const Check& check : checks) {
+  verdict.status = Status::skipped;
+  verdict.reason = "there was nothing to compare";
+  for (Check& check : checks) {
+    // A report that lists it as passed would claim what nobody looked at.
+    if (check.status == Status::passed && check.compared == 0) {
+      check.status = Status::skipped;
+      check.reason = "there was nothing to compare";
+    }
     verdict.worst_utilisation = std::max(verdict.worst_utilisation, check.utilisation);
     if (worst(verdict.status, check.status) == verdict.status) continue;
     verdict.status = check.status;
-    verdict.reason = check.name + ": " + check.reason;
+    verdict.reason = check.status == Status::passed ? "" : check.name + ": " + check.reason;
   }
   verdict.checks = std::move(checks);
   return verdict;

@@ -13,6 +13,7 @@ Check make_check(const char* name, Status status, const char* reason = "") {
   check.name = name;
   check.status = status;
   check.reason = reason;
+  check.compared = 1;
   return check;
 }
 
@@ -29,6 +30,17 @@ TEST(Verdict, UntrustedIsNeverPassed) {
   const Verdict verdict = assemble(
       {make_check("bound", Status::passed), make_check("selection", Status::untrusted, "2 of 9")});
   EXPECT_EQ(verdict.status, Status::untrusted);
+}
+
+TEST(Verdict, ACheckThatComparedNothingDidNotPass) {
+  Check empty = make_check("scale", Status::passed);
+  empty.compared = 0;
+  const Verdict both = assemble({empty, make_check("rerun", Status::passed)});
+  EXPECT_EQ(both.status, Status::passed);
+  EXPECT_EQ(both.reason, "");
+  EXPECT_EQ(both.checks[0].status, Status::skipped);
+  EXPECT_EQ(assemble({empty}).status, Status::skipped);
+  EXPECT_EQ(assemble({}).status, Status::skipped);
 }
 
 TEST(Verdict, TrafficThatDiffersByOneByteFails) {
