@@ -55,7 +55,7 @@ constexpr PlotText plot_texts[] = {
     {"time", "Time of one decode step",
      "All layers, one sequence; the band is the prediction's interval."},
     {"prefill", "Time of a whole prompt",
-     "All layers, one sequence; the band is the prediction's interval."},
+     "All layers, one sequence, chunk after chunk; the band is the prediction's interval."},
 };
 
 Table curve_table(const std::vector<Curve>& curves) {

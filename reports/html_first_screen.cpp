@@ -72,7 +72,7 @@ std::string forecast_row(const Forecast& forecast, double low, double high) {
   return fmt::format(
       "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
       "<td class=\"number\">{}</td><td>{}</td><td title=\"{}\">{}</td></tr>\n",
-      escape_xml(forecast.op), is_prefill(forecast.op) ? "whole prompt" : "decode step",
+      escape_xml(forecast.op), is_prefill(forecast.op) ? "whole prompt, one launch" : "decode step",
       format_bytes(static_cast<double>(prediction.hbm_bytes.value)),
       format_seconds(prediction.time.value), format_interval(prediction.low, prediction.high),
       interval_bar(prediction, low, high), escape_xml(terms), escape_xml(prediction.bound_by));

@@ -88,6 +88,9 @@ int predict_for(const PredictOptions& options) {
   const ArchitectureConfig model = load_architecture(options.model);
   const DeviceSpec device = load_device(options.device);
   constexpr std::int64_t most = std::int64_t{1} << 30;
+  // Each chunk launches every kernel again, which `run` (pool in one launch) does not.
+  const std::string prompt =
+      fmt::format("prompt, {} chunks", reports::format_tokens(prefill_chunk));
   Table table = empty_table();
   for (const std::int64_t tokens : parse_sizes("--tokens", options.tokens)) {
     if (tokens < 1 || tokens > most) {
@@ -97,7 +100,7 @@ int predict_for(const PredictOptions& options) {
     add_memory(table, tokens, model, "pooled, in whole pages", paged_cache_bytes(model, tokens));
     add_memory(table, tokens, model, "one key per token", unpooled_cache_bytes(model, tokens));
     add_phase(table, tokens, "decode step", model, decode_step(model, device, tokens));
-    add_phase(table, tokens, "whole prompt", model, prefill(model, device, {tokens}).front());
+    add_phase(table, tokens, prompt.c_str(), model, prefill(model, device, {tokens}).front());
   }
   if (options.out.empty()) {
     print(reports::render(table, format, colour_wanted()));

@@ -1,4 +1,6 @@
 // What predict, list and report print and write.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +49,17 @@ TEST(Predict, IntervalsHoldTheirPredictionAndGrowWithTheContext) {
     last[key] = row["time_s"];
   }
   EXPECT_EQ(timed, 20u);  // 2 contexts, 2 phases, 4 operations and their sum
+}
+
+TEST(Predict, SaysThatThePromptComesInChunks) {
+  // run predicts pooling in one launch: a reader must see why its time is another.
+  const Outcome outcome = indexpool({"predict", "--tokens", "1M", "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = nlohmann::json::parse(outcome.out);
+  const auto pool =
+      std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row["what"] == "pool"; });
+  ASSERT_NE(pool, rows.end());
+  EXPECT_EQ((*pool)["phase"], "prompt, 8K chunks");
 }
 
 TEST(Predict, EveryFormatSaysTheSame) {
