@@ -149,6 +149,8 @@ Work declared_topk(const TopkArgs& args) {
     add_stores(traffic, contiguous_access(address_of(args.selection) + row * width * 4, width * 4,
                                           warp_bytes));
     work.unique_read += Bytes(record + pools * 4);
+    work.reread += Bytes((digits + 1) * pools * 4);  // each pass goes through the row
+    work.reuse_per_block = std::max(work.reuse_per_block, Bytes(pools * 4));
     work.unique_write += Bytes(width * 4);
   }
   work.blocks = args.row_count;

@@ -62,19 +62,32 @@ double missing_share(const Work& work, const DeviceSpec& device, const CostOptio
   return 1 - resident_share_at(work.unique_read + work.unique_write, device, corner);
 }
 
+std::int64_t resident_blocks(const Work& work, const DeviceSpec& device) {
+  const std::int64_t slots = device.sm_count * std::max<std::int64_t>(1, work.blocks_per_sm);
+  return work.blocks == 0 ? slots : std::min(work.blocks, slots);
+}
+
 // Loads in flight on the whole device; 0 when the kernel does not say.
 double loads_in_flight(const Work& work, const DeviceSpec& device) {
-  const std::int64_t slots = device.sm_count * std::max<std::int64_t>(1, work.blocks_per_sm);
-  const std::int64_t resident = work.blocks == 0 ? slots : std::min(work.blocks, slots);
-  return static_cast<double>(resident) * static_cast<double>(work.in_flight_per_block.value);
+  return static_cast<double>(resident_blocks(work, device)) *
+         static_cast<double>(work.in_flight_per_block.value);
+}
+
+// What the L2 has lost of the bytes that blocks read again, before they do.
+Bytes lost_rereads(const Work& work, const DeviceSpec& device, Corner corner) {
+  if (work.reread.value == 0) return Bytes();
+  const Bytes between = work.reuse_per_block * resident_blocks(work, device);
+  const double lost = 1 - resident_share_at(between, device, corner);
+  return Bytes(std::llround(static_cast<double>(work.reread.value) * lost));
 }
 
 // Loads in flight limit the reads; the writes ride along in proportion.
 BytesPerSecond stream_rate(const Work& work, const DeviceSpec& device, Corner corner) {
-  const BytesPerSecond rate = hbm_rate_at(work.unique_read, work.unique_write, device, corner);
+  const Bytes reads = work.unique_read + lost_rereads(work, device, corner);
+  const BytesPerSecond rate = hbm_rate_at(reads, work.unique_write, device, corner);
   const double loads = loads_in_flight(work, device);
-  if (loads == 0 || work.unique_read.value == 0) return rate;
-  const double read = static_cast<double>(work.unique_read.value);
+  if (loads == 0 || reads.value == 0) return rate;
+  const double read = static_cast<double>(reads.value);
   const double total = read + static_cast<double>(work.unique_write.value);
   return rate_in_flight_at(rate, loads * (total / read), device, corner);
 }
@@ -116,9 +129,11 @@ CostTerm serial_term(const Work& work) {
 }
 
 Bytes hbm_bytes(const Work& work, const DeviceSpec& device, const CostOptions& options) {
+  const Bytes again = lost_rereads(work, device, Corner::expected);
   const double total = static_cast<double>((work.unique_read + work.unique_write).value);
-  if (!options.warm_l2) return work.unique_read + work.unique_write;
-  return Bytes(std::llround(total * missing_share(work, device, options, Corner::expected)));
+  if (!options.warm_l2) return work.unique_read + work.unique_write + again;
+  return Bytes(std::llround(total * missing_share(work, device, options, Corner::expected))) +
+         again;
 }
 
 CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
@@ -126,8 +141,9 @@ CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions&
   const double total = static_cast<double>((work.unique_read + work.unique_write).value);
   if (total == 0) return nothing("hbm");
   const auto seconds = [&](Corner corner) {
-    return total * missing_share(work, device, options, corner) /
-           stream_rate(work, device, corner).value;
+    const double bytes = total * missing_share(work, device, options, corner) +
+                         static_cast<double>(lost_rereads(work, device, corner).value);
+    return bytes / stream_rate(work, device, corner).value;
   };
   return term("hbm", seconds,
               fmt::format("{} / {}",

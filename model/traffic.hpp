@@ -35,6 +35,9 @@ struct Work {
   std::int64_t blocks = 0, threads_per_block = 0;
   std::int64_t blocks_per_sm = 0;  // resident, from registers and shared memory
   Bytes in_flight_per_block;       // bytes of loads a block keeps in flight
+  // Bytes that a block reads again after `reuse_per_block` others of its own: from the L2, as long
+  // as what all resident blocks read in between fits there.
+  Bytes reread, reuse_per_block;
   std::int64_t launches = 1;
   Seconds serial_latency;  // dependent steps that no parallelism hides
 };

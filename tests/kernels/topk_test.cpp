@@ -115,6 +115,18 @@ TEST(Topk, NanIsNeverSelectedAndMinusInfinityIsANumber) {
   EXPECT_EQ(run_topk(config, rows, 8).selection, (std::vector<std::int32_t>{1, 4, -1}));
 }
 
+TEST(Topk, DeclaresTheFivePassesThatReadALongRowAgain) {
+  TopkArgs args;
+  args.shape.config = topk_config(512, 4, true);
+  args.row_count = 3;
+  args.logits_stride = 4096;  // without rows: all visible
+  const Work longer = find_kernel("simt", "topk")->work(args);
+  EXPECT_EQ(longer.reread, Bytes(3 * 5 * 4096 * 4));
+  EXPECT_EQ(longer.reuse_per_block, Bytes(4096 * 4));
+  args.logits_stride = 512;  // nothing to choose: counted, then written down
+  EXPECT_EQ(find_kernel("simt", "topk")->work(args).reread, Bytes(3 * 512 * 4));
+}
+
 TEST(Topk, RefusesTokensBeyondInt32) {
   const IndexerConfig config = topk_config(2, 4, true);
   TopkArgs args;

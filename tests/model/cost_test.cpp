@@ -161,6 +161,19 @@ TEST(Terms, HbmMovesEachByteOnce) {
   EXPECT_EQ(term.formula, "4 MB / 888.9 GB/s");
 }
 
+TEST(Terms, WhatTheL2LosesBetweenTwoPassesComesFromHbmAgain) {
+  Work work;
+  work.unique_read = Bytes(1'000'000);
+  work.reread = Bytes(5'000'000);
+  work.blocks = 1000;
+  work.blocks_per_sm = 2;
+  work.reuse_per_block = Bytes(50'000);  // 20 resident blocks: 1 MB, of which half stays
+  EXPECT_EQ(hbm_bytes(work, round_device(), {}), Bytes(3'500'000));
+  EXPECT_SAME(hbm_term(work, round_device(), {}).time.value, 3.5e6 / 1e12);
+  work.blocks = 1;  // the rest of the L2 is its own
+  EXPECT_LT(hbm_bytes(work, round_device(), {}), Bytes(1'000'100));
+}
+
 TEST(Terms, HbmReadsAreLimitedByLoadsInFlight) {
   Work work;
   work.unique_read = Bytes(4'000'000);
@@ -298,6 +311,8 @@ Work any_work() {
   work.f32_flop = Flop(static_cast<double>(count(1LL << 34)));
   work.launches = count(4);
   work.serial_latency = Seconds(static_cast<double>(count(100)) * 1e-7);
+  work.reread = Bytes(count(1'000'000'000));
+  work.reuse_per_block = Bytes(count(1'000'000));
   return work;
 }
 
