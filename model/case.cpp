@@ -27,14 +27,18 @@ std::int64_t elements_per_token(const Tensor& padded) {
   return element_count(Shape(padded.shape().begin() + 2, padded.shape().end()));
 }
 
-void refuse_nan(const TensorFile& file, const std::string& name, std::int64_t begin,
-                std::int64_t end) {
+void require_finite(const TensorFile& file, const std::string& name, std::int64_t begin,
+                    std::int64_t end) {
   const Tensor& tensor = file.require(name);
+  // A gate score of -inf is a weight of exactly 0.
+  const bool may_mask = name == "gate_scores";
   for (std::int64_t i = begin; i < end; ++i) {
-    if (!std::isnan(tensor.at(i))) continue;
-    throw ConfigError(fmt::format(R"({}: tensor "{}": found NaN at {}; expected numbers only)",
-                                  file.path.string(), name,
-                                  to_string(index_of(i, tensor.shape()))));
+    const double value = tensor.at(i);
+    if (std::isfinite(value) || (may_mask && value == -HUGE_VAL)) continue;
+    throw ConfigError(
+        fmt::format(R"({}: tensor "{}": found {} at {}; expected finite numbers only{})",
+                    file.path.string(), name, std::isnan(value) ? "NaN" : fmt::format("{}", value),
+                    to_string(index_of(i, tensor.shape())), may_mask ? " (or -inf)" : ""));
   }
 }
 
@@ -61,17 +65,17 @@ void refuse_unknown_tensors(const TensorFile& file, const std::vector<std::strin
   }
 }
 
-void refuse_nan(const TensorFile& file, const std::string& name) {
-  refuse_nan(file, name, 0, file.require(name).size());
+void require_finite(const TensorFile& file, const std::string& name) {
+  require_finite(file, name, 0, file.require(name).size());
 }
 
-void refuse_nan(const TensorFile& file, const std::string& name,
-                const std::vector<Sequence>& sequences) {
+void require_finite(const TensorFile& file, const std::string& name,
+                    const std::vector<Sequence>& sequences) {
   const Tensor& padded = file.require(name);
   const std::int64_t width = elements_per_token(padded);
   for (std::size_t row = 0; row < sequences.size(); ++row) {
     const auto first = static_cast<std::int64_t>(row) * padded.dim(1) + sequences[row].first_key;
-    refuse_nan(file, name, first * width, (first + sequences[row].length) * width);
+    require_finite(file, name, first * width, (first + sequences[row].length) * width);
   }
 }
 

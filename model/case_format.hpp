@@ -22,11 +22,12 @@ IndexerConfig read_indexer(const TensorFile& file, const JsonObject& description
 // Throws ConfigError for a tensor that is not in the list: a misspelt optional one would go unseen.
 void refuse_unknown_tensors(const TensorFile& file, const std::vector<std::string>& known);
 
-// Throws ConfigError naming the tensor and the index of its first NaN.
-void refuse_nan(const TensorFile& file, const std::string& name);
+// Throws ConfigError naming the tensor and the index of its first NaN or infinity; a gate score may
+// be -inf.
+void require_finite(const TensorFile& file, const std::string& name);
 // The same for [B, T, ...], looking at the tokens of `sequences` only: padding is never used.
-void refuse_nan(const TensorFile& file, const std::string& name,
-                const std::vector<Sequence>& sequences);
+void require_finite(const TensorFile& file, const std::string& name,
+                    const std::vector<Sequence>& sequences);
 
 // [B, T, ...] without its padding: [N, ...].
 Tensor real_tokens(const Tensor& padded, const std::vector<Sequence>& sequences);

@@ -32,7 +32,7 @@ void check_word(const JsonObject& in, std::string_view key, std::string_view wor
 
 Tensor take_input(const TensorFile& file, const char* name, DType dtype, const Shape& shape) {
   Tensor tensor = file.require(name, dtype, shape).clone();
-  refuse_nan(file, name);
+  require_finite(file, name);
   return tensor;
 }
 

@@ -84,7 +84,7 @@ void read_inputs(const TensorFile& file, const Sizes& sizes, IndexerInputs& inpu
   const DType storage = inputs.mode.storage;
   const auto take = [&](const char* name, DType dtype, const Shape& shape) {
     const Tensor& padded = file.require(name, dtype, shape);
-    refuse_nan(file, name, inputs.sequences);
+    require_finite(file, name, inputs.sequences);
     return real_tokens(padded, inputs.sequences);
   };
   const auto& [batch, length, hidden, q_lora] = sizes;
@@ -93,7 +93,7 @@ void read_inputs(const TensorFile& file, const Sizes& sizes, IndexerInputs& inpu
   inputs.queries = take("q", storage, {batch, length, heads, head_dim});
   inputs.head_weights = take("head_weights", DType::f32, {batch, length, heads});
   inputs.ape = file.require(ape_name, storage, {kpool, head_dim}).converted(DType::f32);
-  refuse_nan(file, ape_name);
+  require_finite(file, ape_name);
   // The file's head weights already carry heads^-0.5.
   inputs.logit_scale = 1 / std::sqrt(static_cast<double>(head_dim));
 }
@@ -114,13 +114,13 @@ ProjectionInputs read_projections(const TensorFile& file, const Sizes& sizes,
   static_assert(std::size(shapes) == std::size(parameters));
   for (std::size_t i = 0; i < std::size(parameters); ++i) {
     result.*parameters[i].member = file.require(parameters[i].name, storage, shapes[i]);
-    refuse_nan(file, parameters[i].name);
+    require_finite(file, parameters[i].name);
   }
   result.hidden_states =
       file.require("hidden_states", storage, {sizes.batch, sizes.length, sizes.hidden});
-  refuse_nan(file, "hidden_states", inputs.sequences);
+  require_finite(file, "hidden_states", inputs.sequences);
   result.q_resid = file.require("q_resid", storage, {sizes.batch, sizes.length, sizes.q_lora});
-  refuse_nan(file, "q_resid", inputs.sequences);
+  require_finite(file, "q_resid", inputs.sequences);
   return result;
 }
 

@@ -127,6 +127,14 @@ TEST_F(BadCase, NanInTheInputs) {
                  "NaN");
 }
 
+TEST_F(BadCase, InfinityInTheInputs) {
+  expect_refused(changed([](TensorFile& file) {
+                   file.tensors["head_weights"] = file.tensors["head_weights"].clone();
+                   file.tensors["head_weights"].set(3, std::numeric_limits<double>::infinity());
+                 }),
+                 "head_weights");
+}
+
 TEST_F(BadCase, UnknownKey) {
   expect_refused(with_case_json([](auto& json) { json["index_kpol"] = 4; }), "index_kpol");
 }

@@ -199,6 +199,25 @@ TEST(BadCase, NaNIsRefusedInEveryInput) {
   });
 }
 
+TEST(BadCase, InfinityIsRefusedInEveryInputButAsAClosedGate) {
+  const char* base = "glm53_small_f32";
+  const double inf = HUGE_VAL;
+  expect_refused({
+      {"keys", base, put("k", 3 * 32 + 5, -inf), {R"(tensor "k": found -inf at [0, 3, 5])"}},
+      {"queries", base, put("q", 0, inf), {R"(tensor "q": found inf at [0, 0, 0, 0])"}},
+      {"gate scores", base, put("gate_scores", 31, inf), {"found inf at [0, 0, 31]", "(or -inf)"}},
+      {"head weights", base, put("head_weights", 4, -inf), {"found -inf at [0, 1, 0]"}},
+      {"hidden states", base, put("hidden_states", 64, inf), {"found inf at [0, 1, 0]"}},
+      {"weights", base, put("param.wk.weight", 65, inf), {"param.wk.weight", "at [1, 1]"}},
+      {"fp8 bias", "fp8_small", put("ape", 0, -inf), {R"(tensor "ape": found -inf at [0, 0])"}},
+  });
+  const TemporaryFolder folder;
+  TensorFile file = read_safetensors(golden / "fp8_small.safetensors");
+  put("gate_scores", 129, -inf)(file);
+  write_safetensors(folder / "closed.safetensors", file);
+  EXPECT_EQ(read_case(folder / "closed.safetensors").inputs.gate_scores.at(129), -inf);
+}
+
 TEST(BadCase, MasksAreOneRunOfTokens) {
   expect_refused({
       {"hole",
