@@ -1,5 +1,7 @@
 #include "indexpool/model/problem.hpp"
 
+#include <bit>
+#include <cstdint>
 #include <limits>
 
 #include <fmt/format.h>
@@ -67,6 +69,22 @@ std::string describe_lengths(const std::vector<std::int64_t>& lengths) {
   return text;
 }
 
+void validate_mode(const Problem& problem, std::string_view where) {
+  bool rotates = false;
+  try {
+    rotates = numeric_mode(problem.mode).hadamard;
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}/mode: {}", where, error.what()));
+  }
+  const std::int64_t dim = problem.indexer.index_head_dim;
+  if (rotates && !std::has_single_bit(static_cast<std::uint64_t>(dim))) {
+    throw ConfigError(
+        fmt::format("{}/index_head_dim: found {}, expected a power of two: the keys of mode {} "
+                    "pass a Hadamard transform",
+                    where, dim, problem.mode));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Op op) {
@@ -89,11 +107,7 @@ std::string_view to_string(Op op) {
 
 void validate(const Problem& problem, std::string_view where) {
   validate(problem.indexer, where);
-  try {
-    numeric_mode(problem.mode);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}/mode: {}", where, error.what()));
-  }
+  validate_mode(problem, where);
   const Schedule& schedule = problem.schedule;
   require_at_least(schedule.prefill_tokens, -1, "prefill", where);
   require_at_least(schedule.prefill_chunk, 0, "chunk", where);

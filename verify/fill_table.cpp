@@ -68,8 +68,10 @@ const Fill& find_fill(std::string_view name) {
   for (const Fill& fill : table) {
     if (fill.name == name) return fill;
   }
-  throw ConfigError(fmt::format("there is no fill '{}'; near names: {}", name,
-                                fmt::join(near_names(name, fill_names()), ", ")));
+  const std::vector<std::string> near = near_names(name, fill_names());
+  throw ConfigError(fmt::format("there is no fill '{}'; {}: {}", name,
+                                near.empty() ? "the fills are" : "near names",
+                                fmt::join(near.empty() ? fill_names() : near, ", ")));
 }
 
 std::vector<std::string> fill_names() {

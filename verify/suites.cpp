@@ -1,5 +1,7 @@
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -11,12 +13,27 @@ namespace indexpool::verify {
 namespace {
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  // Reading a folder throws an exception of the stream's own.
+  std::ifstream file;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) file.open(path, std::ios::binary);
+  if (!file.is_open()) {
     throw ConfigError(fmt::format("cannot read the suite file {}; a built-in suite is one of {}",
                                   path, fmt::join(suite_names(), ", ")));
   }
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Before anything runs. Fills belong to this layer, so parse_suite() cannot know them.
+Suite with_known_fills(Suite suite, const std::string& file) {
+  for (const Problem& problem : suite.problems) {
+    try {
+      fill_purpose(problem.fill);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", file, error.what()));
+    }
+  }
+  return suite;
 }
 
 }  // namespace
@@ -32,10 +49,12 @@ Suite load_suite(const std::string& name_or_path) {
     if (file.name == name_or_path) return parse_suite(file.text, file.name);
   }
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json")) {
-    return parse_suite(read_file(name_or_path), name_or_path);
+    return with_known_fills(parse_suite(read_file(name_or_path), name_or_path), name_or_path);
   }
-  throw ConfigError(fmt::format("there is no suite '{}'; near names: {}", name_or_path,
-                                fmt::join(near_names(name_or_path, suite_names()), ", ")));
+  const std::vector<std::string> near = near_names(name_or_path, suite_names());
+  throw ConfigError(fmt::format("there is no suite '{}'; {}: {}", name_or_path,
+                                near.empty() ? "built in are" : "near names",
+                                fmt::join(near.empty() ? suite_names() : near, ", ")));
 }
 
 }  // namespace indexpool::verify

@@ -52,13 +52,22 @@ Journal::Journal(fs::path folder, bool resume)
   if (interrupted || !records_.empty()) {
     write_records(path_, records_);
   } else {
-    fs::create_directories(folder);
+    made_folder_ = fs::create_directories(folder);
   }
   file_.reset(std::fopen(path_.c_str(), "ab"));
   if (!file_) {
     throw EnvironmentError(
         fmt::format("could not write {}: {}", path_.string(), std::strerror(errno)));
   }
+}
+
+Journal::~Journal() {
+  if (!file_ || !records_.empty()) return;
+  file_.reset();
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+  // Folders that held something are kept: remove() refuses them.
+  if (made_folder_) fs::remove(path_.parent_path(), ignored);
 }
 
 void Journal::append(const std::vector<Record>& records) {

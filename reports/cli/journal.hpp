@@ -18,6 +18,10 @@ class Journal {
   // Without `resume`, throws ConfigError when an interrupted run left its journal in the folder.
   // With it, takes over the records of finished jobs from the journal or from records.jsonl.
   Journal(std::filesystem::path folder, bool resume);
+  // A run that ends before its first record leaves no journal: there is nothing to continue.
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
 
   bool finished(const std::string& repeat) const { return finished_.contains(repeat); }
   const std::vector<Record>& records() const { return records_; }
@@ -26,6 +30,7 @@ class Journal {
 
  private:
   std::filesystem::path path_;
+  bool made_folder_ = false;
   std::vector<Record> records_;
   std::set<std::string> finished_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;

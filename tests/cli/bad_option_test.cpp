@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "program.hpp"
@@ -39,6 +41,16 @@ TEST(BadOption, UnknownNamesListNearOnes) {
   for (const BadLine& line : lines) expect_usage_error(line);
 }
 
+TEST(BadOption, ASuiteIsReadToItsEndBeforeAnythingRuns) {
+  const Folder folder;
+  const std::string suite = folder.file("own.json");
+  std::ofstream(suite) << R"({"name": "own", "why": "test",
+                              "cases": [{"lengths": [[9]], "fill": ["normal", "qqqqqqqqqqqq"]}]})";
+  expect_usage_error({{"verify", "--suite", suite, "--out", folder.file("out")},
+                      "own.json: there is no fill 'qqqqqqqqqqqq'; the fills are: normal"});
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"own.json"});
+}
+
 TEST(BadOption, ImpossibleProblemsAreRefused) {
   const BadLine lines[] = {
       {{"verify", "--kpool", "3", "--topk", "2048"}, "index_topk"},
@@ -51,6 +63,8 @@ TEST(BadOption, ImpossibleProblemsAreRefused) {
       {{"verify", "--lengths", "8", "--page", "0"}, "page"},
       {{"verify", "--heads", "0"}, "index_n_heads"},
       {{"verify", "--heads", "many"}, "--heads"},
+      {{"verify", "--head-dim", "96"}, "power of two"},
+      {{"verify", "--suite", "/"}, "cannot read the suite file"},
       {{"predict", "--tokens", "0"}, "--tokens"},
       {{"predict", "--tokens", "1.5M"}, "--tokens"},
   };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "indexpool/model/record.hpp"
+#include "indexpool/reports/cli/journal.hpp"
 
 #include "program.hpp"
 
@@ -47,6 +48,22 @@ TEST(Resume, AnInterruptedRunEndsAsIfItHadNotBeen) {
     EXPECT_EQ(read_text(out + "/records.jsonl"), whole) << "after " << keep << " records";
     EXPECT_FALSE(std::filesystem::exists(out + "/records.partial.jsonl"));
   }
+}
+
+TEST(Resume, ARunThatFailsBeforeItsFirstRecordLeavesNothing) {
+  const Folder folder;
+  { const Journal journal(folder.file("results"), false); }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Resume, ARunThatFailsLaterKeepsItsRecords) {
+  const Folder folder;
+  {
+    Journal journal(folder.file("results"), false);
+    journal.append({Record{}});
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"results"});
+  EXPECT_TRUE(std::filesystem::exists(folder.file("results") + "/records.partial.jsonl"));
 }
 
 TEST(Resume, AFinishedRunIsNotRepeated) {

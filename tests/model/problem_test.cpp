@@ -221,6 +221,15 @@ RC_GTEST_PROP(Problem, RepeatLineSaysEverything, ()) {
   RC_ASSERT(from_line(repeat_line(problem)) == problem);
 }
 
+TEST(Problem, ModesThatRotateTakePowersOfTwoOnly) {
+  Problem problem;
+  problem.indexer.index_head_dim = 96;
+  expect_parts(config_error_of([&] { validate(problem, "p"); }),
+               {"p/index_head_dim: found 96", "power of two", "vllm_fp8"});
+  problem.mode = "hf_f32";
+  EXPECT_NO_THROW(validate(problem, "p"));
+}
+
 TEST(Op, NamesAreTheFields) {
   EXPECT_EQ(to_string(Op::project), "project");
   EXPECT_EQ(to_string(Op::pool), "pool");

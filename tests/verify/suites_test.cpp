@@ -49,5 +49,7 @@ TEST(Suites, UnknownNameListsNearOnes) {
   EXPECT_THROW(load_suite("/nowhere/suite.json"), ConfigError);
 }
 
+TEST(Suites, AFolderIsNotASuite) { EXPECT_THROW(load_suite("/"), ConfigError); }
+
 }  // namespace
 }  // namespace indexpool::verify
