@@ -173,6 +173,10 @@ class LogitRows {
     return sum * T(dot_error_ + n * epsilon<T>()) + cut + n * f32_subnormal;
   }
 
+  double query_scale(std::size_t head_row) const {
+    return operands_.query_scales.empty() ? 1.0 : operands_.query_scales[head_row];
+  }
+
   Enclosed<T> logit(std::size_t index, Eigen::Index pool, const Matrix<T>& dots,
                     const Matrix<T>& sums, const std::vector<T>& head_weights) const {
     using std::abs;
@@ -189,7 +193,8 @@ class LogitRows {
       total.low += w > 0 ? T(w * least) : T(w * most);
       total.high += w > 0 ? T(w * most) : T(w * least);
       magnitude += abs(w) * most;
-      largest_relu += most;
+      // A head weight may be subnormal before its query's scale enlarges it, error and all.
+      largest_relu += most * std::max(1.0, query_scale(index * heads_ + h));
     }
     const T scale = operands_.pool_scales.empty()
                         ? T(1)

@@ -25,7 +25,9 @@ Cell bytes_cell(const std::optional<Traffic>& traffic) {
 }
 
 Cell utilisation_cell(const Record& record) {
-  if (record.verdict.checks.empty()) return {};
+  const auto& checks = record.verdict.checks;
+  const bool compared = std::ranges::any_of(checks, [](const Check& c) { return c.compared > 0; });
+  if (!compared) return {};
   return {format_utilisation(record.verdict.worst_utilisation), record.verdict.worst_utilisation};
 }
 

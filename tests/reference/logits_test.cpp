@@ -276,6 +276,21 @@ TEST(LogitEnclosure, ContainsASubnormalProductWithTheScale) {
   EXPECT_GE(bounds.high[0], answer);
 }
 
+TEST(LogitEnclosure, ContainsASubnormalHeadWeightThatALargeQueryScaleEnlarges) {
+  Operands o;
+  o.rows = o.pools = o.heads = o.dim = 1;
+  o.logit_scale = round_to(DType::f32, 0.3);
+  o.queries = o.keys = {1};
+  o.query_scales = {0x1p40};
+  o.head_weights = {5 * 0x1p-149};  // 1.5 steps once scaled: binary32 keeps 2 of them
+  const auto bounds = logits(o.view(), o.visible(), f32_any_order());
+  const float weight = as_float(o.head_weights[0]) * as_float(o.logit_scale);
+  const auto answer = static_cast<double>(weight * as_float(o.query_scales[0]));
+  EXPECT_EQ(answer, 2 * 0x1p-109);
+  EXPECT_LE(bounds.low[0], answer);
+  EXPECT_GE(bounds.high[0], answer);
+}
+
 TEST(Logits, BeyondTheVisiblePoolsAreNaN) {
   const auto o = random_operands(1, DType::bf16, Scales::none, 8);
   const std::vector<std::int64_t> visible = {0, 2, 5};
