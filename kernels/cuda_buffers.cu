@@ -27,6 +27,9 @@ std::byte* CudaBuffers::allocate(std::string name, std::int64_t bytes, std::byte
   std::byte* const begin = static_cast<std::byte*>(base) + guard_bytes;
   check_cuda(cudaMemset(begin, static_cast<int>(poison), static_cast<std::size_t>(bytes)),
              "poisoning a buffer");
+  // A fill returns before it is done, on a stream that ours does not wait for: without this it may
+  // land on top of what is uploaded next.
+  check_cuda(cudaDeviceSynchronize(), "poisoning a buffer");
   buffers_[begin] = {std::move(name), bytes};
   return begin;
 }

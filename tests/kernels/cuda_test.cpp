@@ -65,6 +65,21 @@ TEST(Cuda, PoolsHaveTheExecutorsBytes) {
   }
 }
 
+TEST(Cuda, PoisonNeverLandsOnWhatWasUploaded) {
+  std::string reason;
+  const auto target = cuda_or_reason(reason);
+  if (target == nullptr) GTEST_SKIP() << reason;
+  const std::vector<std::byte> sent(1 << 16, std::byte{0x11});
+  for (int round = 0; round < 2000; ++round) {
+    std::byte* const buffer = target->allocate("sent", 1 << 16, std::byte{0x7f});
+    target->upload(buffer, sent.data(), 1 << 16);
+    std::vector<std::byte> read(sent.size());
+    target->download(read.data(), buffer, 1 << 16);
+    ASSERT_EQ(read, sent) << "round " << round;
+    target->release(buffer);
+  }
+}
+
 TEST(Cuda, WritesOutsideABufferAreFound) {
   std::string reason;
   const auto target = cuda_or_reason(reason);
