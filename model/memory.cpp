@@ -5,6 +5,7 @@
 
 #include "indexpool/model/cost.hpp"
 #include "indexpool/model/error.hpp"
+#include "indexpool/model/serving_plan_pages.hpp"
 
 namespace indexpool {
 namespace {
@@ -37,16 +38,6 @@ std::int64_t product(std::initializer_list<std::int64_t> factors, const char* wh
   return result;
 }
 
-// Tokens a ring holds: whole pools, and room for every draft that may be rejected, so that a redo
-// still finds its keys (vLLM's KpoolTailSpec: index_kpool times a power of two).
-std::int64_t ring_tokens(std::int64_t index_kpool, std::int64_t drafts) {
-  std::int64_t ring = index_kpool;
-  while (ring < checked_sum(index_kpool, drafts, "index_kpool + drafts")) {
-    ring = checked_product(ring, 2, "tokens of a tail ring");
-  }
-  return ring;
-}
-
 MemoryItem pools_item(const ArchitectureConfig& architecture, const ContextSize& context) {
   const std::int64_t pages = pages_of(architecture, context.tokens);
   const std::int64_t page_bytes =
@@ -59,7 +50,7 @@ MemoryItem pools_item(const ArchitectureConfig& architecture, const ContextSize&
 }
 
 MemoryItem ring_item(const ArchitectureConfig& architecture, const ContextSize& context) {
-  const std::int64_t ring = ring_tokens(architecture.indexer.index_kpool, context.drafts);
+  const std::int64_t ring = serving::tail_ring(architecture.indexer.index_kpool, context.drafts);
   const std::int64_t element = info(numeric_mode(architecture.numeric_mode).storage).bytes;
   const std::int64_t dim = architecture.indexer.index_head_dim;
   return {"tail ring",

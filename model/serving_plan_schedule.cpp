@@ -1,0 +1,63 @@
+// Admission, shared layers, launch grids, buffers under graph replay.
+#include "indexpool/model/serving_plan_schedule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "indexpool/model/serving_plan_sizes.hpp"
+
+namespace indexpool::serving {
+
+std::int64_t blocks_needed(CacheKind kind, std::int64_t tokens, std::int64_t block_tokens) {
+  at_least("tokens", tokens, 0);
+  at_least("block_tokens", block_tokens, 1);
+  return kind == CacheKind::by_request ? 1 : ceil_div(tokens, block_tokens);
+}
+
+std::vector<std::int64_t> selection_sources(std::int64_t layers, std::int64_t frequency,
+                                            std::int64_t offset) {
+  at_least("layers", layers, 0);
+  at_least("frequency", frequency, 1);
+  at_least("offset", offset, 1);  // layer 0 has nobody to share with
+  std::vector<std::int64_t> sources;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const bool full = std::max<std::int64_t>(layer - offset + 1, 0) % frequency == 0;
+    sources.push_back(full ? layer : sources.back());
+  }
+  return sources;
+}
+
+std::int64_t index_table_columns(std::int64_t selection_width, std::int64_t alignment) {
+  at_least("selection_width", selection_width, 0);
+  at_least("alignment", alignment, 1);
+  return checked_product(ceil_div(selection_width, alignment), alignment,
+                         "columns of the index table");
+}
+
+Grid grid_of_rows(std::int64_t rows, std::int64_t column_tiles) {
+  at_least("rows", rows, 1);
+  at_least("column_tiles", column_tiles, 1);
+  if (column_tiles > largest_grid.x)
+    throw ConfigError(fmt::format("{} column tiles; a grid has at most {} blocks along x",
+                                  column_tiles, largest_grid.x));
+  const std::int64_t y = std::min(rows, largest_grid.y);
+  return {column_tiles, y, 1, ceil_div(rows, y)};
+}
+
+ReplayedBuffer replayed_buffer(std::string name, Lifetime lifetime, std::int64_t bytes,
+                               std::int64_t other_bytes, std::int64_t replays) {
+  at_least("bytes", bytes, 1);
+  at_least("other_bytes", other_bytes, 0);
+  at_least("replays", replays, 0);
+  ReplayedBuffer buffer{std::move(name), {}};
+  for (std::int64_t call = 0; call <= replays; ++call) {
+    // The place of the last call went to the work since: first fit comes after it.
+    const bool moves = lifetime == Lifetime::by_call;
+    buffer.addresses.push_back(moves ? checked_product(call, other_bytes, "address") : 0);
+  }
+  return buffer;
+}
+
+}  // namespace indexpool::serving
