@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -106,10 +107,13 @@ Case read_case(const std::filesystem::path& path) {
                       "describes an indexer case (tests/golden/README.md)");
   }
   const JsonValue description = parse_json(text->second, path.string() + R"(: metadata "case")");
-  bool has_stage = false;
-  for (const auto& [key, value] : description.members()) has_stage = has_stage || key == "stage";
-  Case result =
-      has_stage ? read_fp8_case(file, description) : read_projection_case(file, description);
+  std::optional<std::string> stage;
+  for (const auto& [key, value] : description.members()) {
+    if (key == "stage") stage = value.text();
+  }
+  Case result = !stage               ? read_projection_case(file, description)
+                : stage == "indexer" ? read_indexer_case(file, description)
+                                     : read_fp8_case(file, description);
   result.name = path.stem().string();
   return result;
 }

@@ -1,4 +1,4 @@
-// The two kinds of golden case and what reading them shares. Internal to the layer.
+// The kinds of golden case and what reading them shares. Internal to the layer.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace indexpool {
 // `description` is the JSON of the file's metadata under "case".
 Case read_projection_case(const TensorFile& file, const JsonValue& description);
 Case read_fp8_case(const TensorFile& file, const JsonValue& description);
+Case read_indexer_case(const TensorFile& file, const JsonValue& description);
 
 // Sizes come from the description first, then from validate(); errors name the file.
 IndexerConfig read_indexer(const TensorFile& file, const JsonObject& description);

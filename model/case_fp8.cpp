@@ -83,7 +83,7 @@ Case read_fp8_case(const TensorFile& file, const JsonValue& description) {
       {"stage", "tokens", "heads", "head_dim", "kpool", "topk", "scale_rule"},
       {"source", "seed", "fill", "hadamard", "score", "rows", "always_select_tail"});
   if (in["stage"].text() != "fp8") {
-    in["stage"].fail(fmt::format(R"(found "{}", expected "fp8")", in["stage"].text()));
+    in["stage"].fail(fmt::format(R"(found "{}", expected "fp8" or "indexer")", in["stage"].text()));
   }
   check_word(in, "hadamard", "sylvester");
   check_word(in, "rows", "interleaved");

@@ -4,6 +4,7 @@
 #include "indexpool/kernels/plan.hpp"
 #include "indexpool/verify/execute.hpp"
 #include "indexpool/verify/fill.hpp"
+#include "indexpool/verify/judging.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -65,13 +66,7 @@ IndexerInputs with_keys_of_one(const IndexerInputs& inputs) {
 std::vector<Check> value_checks(const Journey& journey, const IndexerInputs& ones,
                                 const Expected& expected, const Found& found, Mask mine) {
   const IndexerInputs& inputs = journey.test_case.inputs;
-  std::vector<Check> checks;
-  if (inputs.mode.quantised()) {
-    checks.push_back(check_pool_scale(inputs, found.stored, expected.pooled, mine));
-    checks.push_back(check_pool_quantiser(inputs, found.stored, expected.pooled, mine));
-  } else {
-    checks.push_back(check_pool_bound(inputs, found.stored, expected.pooled, mine));
-  }
+  std::vector<Check> checks = pool_value_checks(inputs, found.stored, expected.pooled, mine);
   checks.push_back(
       check_weight_sum(ones, found.stored_ones, found.of_ones.checksums, expected.ones, mine));
   checks.push_back(

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "indexpool/verify/execute.hpp"
+#include "indexpool/verify/judging.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -9,36 +10,6 @@ namespace indexpool::verify {
 namespace {
 
 Buffers buffers_of(const LogitsOutput& output) { return {{"logits", bytes_of(output.logits)}}; }
-
-// The model of how a kernel accumulates.
-reference::Accumulation accumulation_of(kernels::Accumulation accumulation) {
-  switch (accumulation) {
-    case kernels::Accumulation::f32_fma:
-      return reference::f32_any_order();
-    case kernels::Accumulation::mma_f16_bf16:
-      return reference::mma_f16_bf16();
-    case kernels::Accumulation::mma_e4m3:
-      return reference::mma_e4m3();
-    case kernels::Accumulation::mma_i8:
-      return reference::mma_i8();
-  }
-  return reference::f32_any_order();
-}
-
-// Of the dtype in which dot products are taken, in units of the codes: e4m3 codes may be converted
-// to f16 first, by their bits, so that subnormal codes become subnormal f16.
-double smallest_normal(DType code) {
-  switch (code) {
-    case DType::bf16:
-      return 0x1p-126;
-    case DType::f16:
-      return 0x1p-14;
-    case DType::e4m3:
-      return 0x1p-6;
-    default:
-      return 0;
-  }
-}
 
 // The reference's own logits in binary32, -infinity where nothing is visible.
 std::vector<float> reference_logits(const IndexerInputs& inputs, const LogitBounds& bounds,
@@ -89,7 +60,7 @@ std::vector<Check> checks_of(const Journey& journey, const LogitBounds& bounds,
 // The operands as the operations before left them.
 Operands stored_operands(const Journey& journey) {
   const IndexerInputs& inputs = journey.test_case.inputs;
-  const DType code = inputs.mode.quantised() ? inputs.mode.cache : inputs.mode.storage;
+  const DType code = operand_dtype(inputs.mode);
   return {decode(code, journey.queries.codes),
           {journey.queries.scales.begin(), journey.queries.scales.end()},
           read_stored(inputs, journey.layout, journey.cache),
@@ -114,7 +85,7 @@ void verify_one(Journey& journey, const Operands& operands, std::size_t choice) 
     describe_run(executed.first.run, record);
     if (nothing_visible) record.implementation = "none (no pool is visible)";
     const LogitBounds bounds =
-        logit_bounds(inputs, operands, accumulation_of(executed.first.run.accumulation));
+        logit_bounds(inputs, operands, accumulation_model(executed.first.run.accumulation));
     record.verdict = assemble(checks_of(journey, bounds, executed));
     record.verdict.rows = inputs.rows();
     if (journey.logits.empty() && usable(record.verdict)) {

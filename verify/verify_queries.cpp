@@ -1,5 +1,6 @@
 // quantize_query.
 #include "indexpool/verify/execute.hpp"
+#include "indexpool/verify/judging.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -13,9 +14,7 @@ Buffers buffers_of(const QueryOutput& output) {
 std::vector<Check> checks_of(const Journey& journey, const Executed<QueryOutput>& executed) {
   const IndexerInputs& inputs = journey.test_case.inputs;
   const QueryOutput& output = executed.first;
-  const reference::Bounded rotated = reference::rotate_queries(inputs);
-  std::vector<Check> checks{check_query_scale(inputs, output, rotated),
-                            check_query_quantiser(inputs, output, rotated)};
+  std::vector<Check> checks = query_value_checks(inputs, output);
   checks.insert(checks.end(), executed.checks.begin(), executed.checks.end());
   checks.push_back(check_guards(output.guards));
   if (output.run.has_counts) {
