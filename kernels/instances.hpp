@@ -1,27 +1,11 @@
-// The shapes that kernels are compiled for: rows of the numeric modes times head dims. A mutant
-// build puts a file of this name with fewer rows first on its include path.
+// From a shape that is known when a kernel is launched to the instance it was compiled for.
 #pragma once
 
-#include <cstdint>
-
 #include "indexpool/kernels/args.hpp"
+#include "indexpool/kernels/instance.hpp"
+#include "indexpool/kernels/instance_list.hpp"
 
 namespace indexpool::kernels {
-
-// What a template needs to know of a numeric mode and a head dim.
-template <int HeadDim, DType Storage, PoolRounding Rounding, DType Pooled, bool Hadamard,
-          DType Cache, ScaleRule Scale>
-struct Instance {
-  static constexpr int head_dim = HeadDim;
-  static constexpr DType storage = Storage;
-  static constexpr PoolRounding rounding = Rounding;
-  static constexpr DType pooled = Pooled;
-  static constexpr bool hadamard = Hadamard;
-  static constexpr DType cache = Cache;
-  static constexpr ScaleRule scale = Scale;
-  static constexpr bool quantised = Scale != ScaleRule::none;
-};
-
 namespace detail {
 
 template <class I, class F>
@@ -35,19 +19,9 @@ bool try_instance(const Shape& shape, F&& f) {
   return same;
 }
 
-template <int D, class F>
-bool with_mode(const Shape& shape, F&& f) {
-  using enum DType;
-  using enum PoolRounding;
-  using enum ScaleRule;
-  return try_instance<Instance<D, f32, storage_products, f32, false, f32, none>>(shape, f) ||
-         try_instance<Instance<D, bf16, storage_products, bf16, false, bf16, none>>(shape, f) ||
-         try_instance<Instance<D, f16, storage_products, f16, false, f16, none>>(shape, f) ||
-         try_instance<Instance<D, bf16, f32_accumulate, bf16, false, bf16, none>>(shape, f) ||
-         try_instance<Instance<D, bf16, f32_accumulate, bf16, true, e4m3, power_of_two>>(shape,
-                                                                                         f) ||
-         try_instance<Instance<D, bf16, f32_accumulate, bf16, true, e4m3, amax>>(shape, f) ||
-         try_instance<Instance<D, bf16, f32_accumulate, bf16, true, i8, amax>>(shape, f);
+template <class... I, class F>
+bool try_instances(InstanceList<I...>, const Shape& shape, F&& f) {
+  return (try_instance<I>(shape, f) || ...);
 }
 
 }  // namespace detail
@@ -55,8 +29,7 @@ bool with_mode(const Shape& shape, F&& f) {
 // Calls f(Instance<...>{}) for the instance that `shape` selects; false when there is none.
 template <class F>
 bool with_instance(const Shape& shape, F&& f) {
-  return detail::with_mode<32>(shape, f) || detail::with_mode<64>(shape, f) ||
-         detail::with_mode<128>(shape, f);
+  return detail::try_instances(Instances{}, shape, f);
 }
 
 }  // namespace indexpool::kernels

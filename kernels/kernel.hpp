@@ -58,6 +58,8 @@ class Target {
   virtual void download(void* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual std::string check_guards() = 0;  // empty: intact
   virtual LaunchContext& context() = 0;
+  // The arguments as a launch gets them: a target may lie otherwise than its buffers say.
+  virtual OpArgs placed(const OpArgs& args) { return args; }
   virtual void synchronize() = 0;
   // Median and spread of `samples` timed runs of `body`; with `cold_l2` the L2 is flushed before
   // each. Empty on targets whose time means nothing (simt).

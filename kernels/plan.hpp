@@ -55,4 +55,16 @@ inline constexpr std::int64_t query_rows_per_tile = 32;
 std::vector<QueryTile> plan_query_tiles(std::span<const QueryRow> rows, std::int64_t index_kpool,
                                         std::int64_t rows_per_tile);
 
+// The functions above that decide where a step's rows go, so that another plan can take their
+// place: an engine's, or one with a fault.
+struct Planner {
+  std::int64_t (*ring)(std::int64_t index_kpool, std::int64_t drafts) = ring_size;
+  PrefillPlan (*prefill)(std::span<const StepRequest> step, std::int64_t index_kpool,
+                         std::int64_t states_per_page, std::int64_t ring) = plan_prefill;
+  AppendPlan (*append)(std::span<const StepRequest> step, std::int64_t index_kpool,
+                       std::int64_t states_per_page) = plan_append;
+  std::vector<QueryTile> (*query_tiles)(std::span<const QueryRow> rows, std::int64_t index_kpool,
+                                        std::int64_t rows_per_tile) = plan_query_tiles;
+};
+
 }  // namespace indexpool::kernels

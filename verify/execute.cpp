@@ -1,6 +1,7 @@
 #include "indexpool/verify/execute.hpp"
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/verify/far_target.hpp"
 
 namespace indexpool::verify {
 
@@ -40,7 +41,8 @@ std::unique_ptr<kernels::Target> make_target(const Options& options, const Way& 
   executor.matrix = way.matrix;
   executor.seed = options.seed;
   executor.count = count;
-  return kernels::make_simt_target(executor);
+  auto target = kernels::make_simt_target(executor);
+  return options.far ? make_far_target(std::move(target)) : std::move(target);
 }
 
 }  // namespace indexpool::verify

@@ -63,7 +63,7 @@ auto execute(const Options& options, const Run& run, const GetBuffers& buffers, 
       environment = target->environment();
       capability = target->compute_capability();
     }
-    StageContext context{*target, make_lookup(where, choice), false};
+    StageContext context{*target, make_lookup(where, choice), false, where.planner};
     return run(context);
   };
   Executed<Output> executed{once(options, {}, true), {}, {}};
@@ -98,7 +98,7 @@ auto execute(const Options& options, const Run& run, const GetBuffers& buffers, 
 template <class Run>
 auto measure(const Options& options, const Run& run, std::size_t choice = 0) {
   const auto target = make_target(options, Way{}, false);
-  StageContext context{*target, make_lookup(options, choice), true};
+  StageContext context{*target, make_lookup(options, choice), true, options.planner};
   return run(context);
 }
 inline bool wants_timing(const Options& options, const Verdict& verdict) {

@@ -89,7 +89,7 @@ void prefill(StageContext& context, const CacheInputs& cache, const std::vector<
              const Memory& memory, const std::vector<std::int64_t>& first_pool,
              CacheOutput& output) {
   const auto step = requests(parts, cache.layout);
-  const kernels::PrefillPlan plan = kernels::plan_prefill(
+  const kernels::PrefillPlan plan = context.planner.prefill(
       step, cache.inputs.config.index_kpool, cache.layout.states_per_page, cache.layout.ring);
   if (!plan.pools.empty()) {
     const TargetBuffer jobs = upload(context.target, "pool jobs", plan.pools);
@@ -126,7 +126,7 @@ void decode(StageContext& context, const CacheInputs& cache, const std::vector<P
             CacheOutput& output) {
   const auto step = requests(parts, cache.layout);
   const kernels::AppendPlan plan =
-      kernels::plan_append(step, cache.inputs.config.index_kpool, cache.layout.states_per_page);
+      context.planner.append(step, cache.inputs.config.index_kpool, cache.layout.states_per_page);
   const TargetBuffer jobs = upload(context.target, "append jobs", plan.jobs);
   const TargetBuffer slots = upload(context.target, "slots", plan.slots);
   const TargetBuffer sums(

@@ -29,7 +29,7 @@ LogitsOutput run_logits(StageContext& context, const LogitsInputs& logits) {
   const IndexerInputs& inputs = logits.inputs;
   const auto rows = query_rows(inputs);
   const auto tiles =
-      kernels::plan_query_tiles(rows, inputs.config.index_kpool, kernels::query_rows_per_tile);
+      context.planner.query_tiles(rows, inputs.config.index_kpool, kernels::query_rows_per_tile);
   kernels::Target& target = context.target;
   const TargetBuffer queries = upload(target, "queries", logits.queries);
   const TargetBuffer query_scales = upload(target, "query scales", logits.query_scales);

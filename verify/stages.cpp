@@ -8,7 +8,7 @@ void launch(StageContext& context, const kernels::OpArgs& args, OpRun& run) {
   const kernels::Kernel& kernel = context.lookup(args);
   kernels::LaunchContext& where = context.target.context();
   if (where.simt != nullptr) where.simt->counted = {};
-  kernel.launch(args, where);
+  kernel.launch(context.target.placed(args), where);
   context.target.synchronize();
 
   if (run.implementation.empty()) run.implementation = kernel.name;

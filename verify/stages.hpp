@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "indexpool/kernels/kernel.hpp"
+#include "indexpool/kernels/plan.hpp"
 #include "indexpool/model/case.hpp"
 #include "indexpool/verify/cache_layout.hpp"
 #include "indexpool/verify/timeline.hpp"
@@ -34,6 +35,7 @@ struct StageContext {
   kernels::Target& target;
   Lookup lookup;
   bool measure = false;
+  kernels::Planner planner = {};
 };
 
 // Launches `args` and adds to `run`.

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "indexpool/kernels/kernel.hpp"
+#include "indexpool/kernels/plan.hpp"
 #include "indexpool/model/case.hpp"
 #include "indexpool/model/record.hpp"
+#include "indexpool/verify/observation.hpp"
 
 namespace indexpool::verify {
 
@@ -26,6 +28,12 @@ struct Options {
   // Kernels beside the built-in table. Those of `target` come first; an operation none of them
   // takes falls back to simt, so that a mutant replaces one kernel of the pipeline.
   std::span<const kernels::Kernel> extra_kernels;
+  // How the host plans a step; another one stands for an engine's, or for a fault in ours.
+  kernels::Planner planner;
+  // simt: buffers lie behind gigabytes of nothing (far_target.hpp), so that 32-bit offsets wrap.
+  bool far = false;
+  // Gets what an operation gave and what it should have given, of the first run; may be empty.
+  std::function<void(const Observation&)> observe;
 };
 
 // One Record per operation: pool, append (when the schedule decodes), quantize_query (quantised

@@ -5,6 +5,7 @@
 #include "indexpool/verify/execute.hpp"
 #include "indexpool/verify/fill.hpp"
 #include "indexpool/verify/judging.hpp"
+#include "indexpool/verify/observe.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -26,7 +27,7 @@ Buffers buffers_of(const CacheOutput& output) {
 
 CacheOutput run_once(const Options& options, const CacheInputs& cache) {
   const auto target = make_target(options, Way{}, false);
-  StageContext context{*target, make_lookup(options), false};
+  StageContext context{*target, make_lookup(options), false, options.planner};
   return run_cache(context, cache);
 }
 
@@ -141,6 +142,7 @@ void judge(Journey& journey, const CacheInputs& cache, const Executed<CacheOutpu
                            [&](char by) { return static_cast<char>((by != 0) == appended); });
     std::vector<Check> checks = value_checks(journey, ones, expected, found, mine);
     checks.insert(checks.end(), shared.begin(), shared.end());
+    observe_pools(journey.options, op, found.stored, expected.pooled, mine);
     add_record(journey, op, run, executed.environment, std::move(checks), mine, found.stored);
   };
   if (timeline.prefills) record(Op::pool, executed.first.pool, false);
@@ -162,7 +164,7 @@ void verify_cache(Journey& journey) {
       plan_timeline(inputs, options.schedule, journey.test_case.prefill, options.seed);
   journey.layout = lay_out_cache(
       inputs, journey.timeline.positions, options.states_per_page,
-      kernels::ring_size(inputs.config.index_kpool, options.schedule.drafts), options.seed);
+      options.planner.ring(inputs.config.index_kpool, options.schedule.drafts), options.seed);
   const auto give_up = [&](Status status, const std::string& reason) {
     for (const Op op : {Op::pool, Op::append}) {
       if (op == Op::pool ? !journey.timeline.prefills : !journey.timeline.decodes) continue;

@@ -3,6 +3,7 @@
 
 #include "indexpool/verify/execute.hpp"
 #include "indexpool/verify/judging.hpp"
+#include "indexpool/verify/observe.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -87,6 +88,7 @@ void verify_one(Journey& journey, const Operands& operands, std::size_t choice) 
     const LogitBounds bounds =
         logit_bounds(inputs, operands, accumulation_model(executed.first.run.accumulation));
     record.verdict = assemble(checks_of(journey, bounds, executed));
+    observe_logits(journey.options, inputs, bounds, executed.first.logits, journey.stride);
     record.verdict.rows = inputs.rows();
     if (journey.logits.empty() && usable(record.verdict)) {
       journey.bounds = bounds;

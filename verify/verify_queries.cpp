@@ -1,6 +1,7 @@
 // quantize_query.
 #include "indexpool/verify/execute.hpp"
 #include "indexpool/verify/judging.hpp"
+#include "indexpool/verify/observe.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -50,6 +51,7 @@ void verify_queries(Journey& journey) {
     record.environment = executed.environment;
     describe_run(executed.first.run, record);
     record.verdict = assemble(checks_of(journey, executed));
+    observe_queries(journey.options, inputs, executed.first);
     record.verdict.rows = vectors;
     if (usable(record.verdict)) {
       journey.queries = {executed.first.codes, executed.first.scales};

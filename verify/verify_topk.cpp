@@ -1,5 +1,6 @@
 // topk: on the logits of the case, and on logits made to be difficult.
 #include "indexpool/verify/execute.hpp"
+#include "indexpool/verify/observe.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/verdict.hpp"
 
@@ -10,9 +11,12 @@ Buffers buffers_of(const TopkOutput& output) { return {{"selection", bytes_of(ou
 
 Executed<TopkOutput> select_from(const Journey& journey, const std::vector<float>& logits) {
   const TopkInputs stage{journey.test_case.inputs, logits, journey.stride};
-  return execute(
+  auto executed = execute(
       journey.options, [&](StageContext& c) { return run_topk(c, stage); }, buffers_of,
       OnGpu::same_bytes);
+  observe_selection(journey.options, journey.test_case.inputs, logits, journey.stride,
+                    executed.first.selection);
+  return executed;
 }
 
 // Everything of one run but the certificate.
@@ -34,9 +38,12 @@ void verify_topk(Journey& journey) {
   try {
     const auto executed = select_from(journey, journey.logits);
     const StoredPools pools = read_stored(inputs, journey.layout, journey.cache);
+    // Logits that overflowed may be NaN, in a correct kernel too.
+    const auto nans = nan_pools(inputs, journey.logits, journey.stride);
     Certificate certificate = check_selection(inputs, journey.bounds, pools,
-                                              executed.first.selection, journey.about_ties);
-    std::vector<Check> checks{certificate.check, check_structure(inputs, executed.first.selection)};
+                                              executed.first.selection, journey.about_ties, nans);
+    std::vector<Check> checks{certificate.check,
+                              check_structure(inputs, executed.first.selection, nans)};
     const auto ordinary = checks_of(inputs, journey.logits, journey.stride, executed);
     const auto difficult_logits = adversarial_logits(inputs, journey.stride, journey.options.seed);
     const auto difficult =
