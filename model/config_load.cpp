@@ -1,23 +1,14 @@
-// Architectures and devices from JSON, the key's name carrying the unit.
+// Devices from JSON, the key's name carrying the unit.
 #include <cmath>
-#include <filesystem>
-#include <span>
 
 #include <fmt/format.h>
 
 #include "indexpool/model/config.hpp"
-#include "indexpool/model/data.hpp"
 #include "indexpool/model/error.hpp"
-#include "indexpool/model/strict_json.hpp"
+#include "indexpool/model/named_json.hpp"
 
 namespace indexpool {
 namespace {
-
-std::string sourced_text(const JsonValue& value) {
-  std::string text = value.text();
-  if (text.empty()) value.fail("found an empty text, expected one that names something");
-  return text;
-}
 
 double positive(const JsonValue& value) {
   const double number = value.number();
@@ -38,47 +29,7 @@ Constant read_constant(const JsonValue& value) {
   return constant;
 }
 
-IndexerConfig read_indexer(const JsonValue& value) {
-  const JsonObject object = value.object({"index_n_heads", "index_head_dim", "index_topk",
-                                          "index_kpool", "index_kpool_always_select_tail"});
-  IndexerConfig config;
-  config.index_n_heads = object["index_n_heads"].integer();
-  config.index_head_dim = object["index_head_dim"].integer();
-  config.index_topk = object["index_topk"].integer();
-  config.index_kpool = object["index_kpool"].integer();
-  config.index_kpool_always_select_tail = object["index_kpool_always_select_tail"].boolean();
-  validate(config, value.where());
-  return config;
-}
-
-// Layers, sizes and entries stay small enough that cache sizes at 2^40 tokens fit 63 bits or are
-// refused by checked_product.
 std::int64_t read_size(const JsonValue& value) { return value.integer(1); }
-
-ArchitectureConfig read_architecture(const JsonValue& root) {
-  const JsonObject object = root.object(
-      {"name", "source", "indexer", "layers", "indexer_layers", "hidden_size", "q_lora_rank",
-       "kv_lora_rank", "max_position_embeddings", "numeric_mode", "states_per_page"});
-  ArchitectureConfig architecture;
-  architecture.name = sourced_text(object["name"]);
-  architecture.source = sourced_text(object["source"]);
-  architecture.indexer = read_indexer(object["indexer"]);
-  architecture.layers = read_size(object["layers"]);
-  architecture.indexer_layers = object["indexer_layers"].integer(1, architecture.layers);
-  architecture.hidden_size = read_size(object["hidden_size"]);
-  architecture.q_lora_rank = read_size(object["q_lora_rank"]);
-  architecture.kv_lora_rank = read_size(object["kv_lora_rank"]);
-  architecture.max_position_embeddings = read_size(object["max_position_embeddings"]);
-  architecture.states_per_page = read_size(object["states_per_page"]);
-  const JsonValue mode = object["numeric_mode"];
-  architecture.numeric_mode = mode.text();
-  try {
-    numeric_mode(architecture.numeric_mode);
-  } catch (const ConfigError& error) {
-    mode.fail(error.what());
-  }
-  return architecture;
-}
 
 std::string read_compute_capability(const JsonValue& value) {
   std::string text = value.text();
@@ -161,43 +112,11 @@ DeviceSpec read_device(const JsonValue& root) {
   return device;
 }
 
-bool is_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.ends_with(".json");
-}
-
-std::vector<std::string> names_of(std::span<const DataFile> files) {
-  std::vector<std::string> names;
-  for (const DataFile& file : files) names.emplace_back(file.name);
-  return names;
-}
-
-// The JSON behind a built-in name or a path; `kind` and `folder` are for the error's text.
-JsonValue find_json(const std::string& name_or_path, std::span<const DataFile> files,
-                    std::string_view kind, std::string_view folder) {
-  if (is_path(name_or_path)) return read_json(name_or_path);
-  for (const DataFile& file : files) {
-    if (file.name == name_or_path) {
-      return parse_json(file.text, fmt::format("{}/{}.json", folder, file.name));
-    }
-  }
-  const std::vector<std::string> names = names_of(files);
-  throw ConfigError(fmt::format(
-      "unknown {} \"{}\"{} (built in: {}; for a file of your own, give a path with '/' or '.json')",
-      kind, name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
-}
-
 }  // namespace
-
-ArchitectureConfig load_architecture(const std::string& name_or_path) {
-  return read_architecture(
-      find_json(name_or_path, embedded_architectures(), "architecture", "architectures"));
-}
 
 DeviceSpec load_device(const std::string& name_or_path) {
   return read_device(find_json(name_or_path, embedded_devices(), "device", "devices"));
 }
-
-std::vector<std::string> architecture_names() { return names_of(embedded_architectures()); }
 
 std::vector<std::string> device_names() { return names_of(embedded_devices()); }
 

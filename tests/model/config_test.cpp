@@ -43,36 +43,8 @@ std::string device_error(std::string_view from, std::string_view to) {
   return error;
 }
 
-std::string architecture_error(std::string_view from, std::string_view to) {
-  const TemporaryFolder folder;
-  const std::string path =
-      write_edited(folder, built_in_text(embedded_architectures(), "glm-5.3-flash"), from, to);
-  const std::string error = config_error_of([&] { load_architecture(path); });
-  expect_parts(error, {path});
-  return error;
-}
-
-TEST(Architecture, Glm53FlashIsTheCheckpoints) {
-  const ArchitectureConfig glm = load_architecture("glm-5.3-flash");
-  EXPECT_EQ(glm.name, "glm-5.3-flash");
-  EXPECT_EQ(glm.indexer, (IndexerConfig{32, 128, 2048, 4, true}));
-  EXPECT_EQ(glm.indexer.topk_pools(), 512);
-  EXPECT_EQ(glm.indexer.selection_width(), 2051);
-  EXPECT_EQ(glm.layers, 45);
-  EXPECT_EQ(glm.indexer_layers, 11);
-  EXPECT_EQ(glm.hidden_size, 4096);
-  EXPECT_EQ(glm.q_lora_rank, 1536);
-  EXPECT_EQ(glm.kv_lora_rank, 512);
-  EXPECT_EQ(glm.max_position_embeddings, 1048576);
-  EXPECT_EQ(glm.numeric_mode, "vllm_fp8");
-  EXPECT_EQ(glm.states_per_page, 64);
-}
-
 TEST(Device, EveryBuiltInFileIsNamedAsItsFileAndLoads) {
   for (const std::string& name : device_names()) EXPECT_EQ(load_device(name).name, name);
-  for (const std::string& name : architecture_names()) {
-    EXPECT_EQ(load_architecture(name).name, name);
-  }
   EXPECT_EQ(device_names(), (std::vector<std::string>{"a100-sxm4-80gb", "h200-sxm"}));
 }
 
@@ -141,33 +113,7 @@ TEST(Device, ComputeCapabilityIsMajorPointMinor) {
   }
 }
 
-TEST(Architecture, KpoolThatDoesNotDivideTopkIsRefused) {
-  const std::string error = architecture_error("\"index_kpool\": 4", "\"index_kpool\": 3");
-  expect_parts(error, {"/indexer/index_kpool"});
-  expect_parts(error, {"does not divide index_topk 2048"});
-}
-
-TEST(Architecture, NegativeSizesAndOverflowAreRefused) {
-  expect_parts(architecture_error("\"index_n_heads\": 32", "\"index_n_heads\": -32"),
-               {"/indexer/index_n_heads"});
-  expect_parts(architecture_error("\"index_topk\": 2048", "\"index_topk\": 0"),
-               {"/indexer/index_topk"});
-  expect_parts(
-      architecture_error("\"index_head_dim\": 128", "\"index_head_dim\": 4611686018427387904"),
-      {"/indexer"});
-  expect_parts(architecture_error("\"index_topk\": 2048", "\"index_topk\": 1e30"),
-               {"/indexer/index_topk"});
-}
-
-TEST(Architecture, UnknownModeAndTooManyIndexerLayersAreRefused) {
-  expect_parts(architecture_error("\"vllm_fp8\"", "\"vllm_fp9\""), {"/numeric_mode"});
-  expect_parts(architecture_error("\"indexer_layers\": 11", "\"indexer_layers\": 46"),
-               {"/indexer_layers"});
-}
-
-TEST(Architecture, UnknownNameListsTheNearOnes) {
-  expect_parts(config_error_of([] { load_architecture("glm-5.3-flsh"); }),
-               {"did you mean \"glm-5.3-flash\""});
+TEST(Device, UnknownNameListsTheNearOnes) {
   expect_parts(config_error_of([] { load_device("a100"); }), {"did you mean \"a100-sxm4-80gb\""});
   const std::string error = config_error_of([] { load_device("mi300x"); });
   expect_parts(error, {"built in: a100-sxm4-80gb, h200-sxm"});
