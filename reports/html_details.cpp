@@ -13,6 +13,7 @@
 #include "indexpool/reports/side_by_side.hpp"
 #include "indexpool/reports/status_style.hpp"
 #include "indexpool/reports/summary.hpp"
+#include "indexpool/reports/utilisation.hpp"
 
 namespace indexpool::reports {
 namespace {
@@ -122,12 +123,13 @@ std::string problems_section(const ReportInput& input) {
 
 std::string utilisation_section(const ReportInput& input) {
   const std::string plot = utilisation_plot(input.records);
-  if (plot.empty()) return "";
+  const std::string tables = utilisation_markup(input.records);
+  if (plot.empty() && tables.empty()) return "";
   return section("utilisation", "How much of each bound was used",
                  "<p class=\"note\">Each mark is the worst error of one check divided by what "
                  "rounding may cause at most. Right of 1 the result is wrong; far left means the "
                  "bound was hardly used. Exact checks allow no difference at all.</p>\n" +
-                     plot);
+                     plot + tables);
 }
 
 std::string curves_section(const ReportInput& input) {

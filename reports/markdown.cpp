@@ -8,6 +8,7 @@
 #include "indexpool/reports/side_by_side.hpp"
 #include "indexpool/reports/status_style.hpp"
 #include "indexpool/reports/summary.hpp"
+#include "indexpool/reports/utilisation.hpp"
 
 namespace indexpool::reports {
 namespace {
@@ -103,6 +104,7 @@ std::string markdown(const ReportInput& input) {
   out += forecast_lines(input.records);
   if (!input.command.empty())
     out += "\n## Run it again\n\n" + code_block(shortened(input.command, 10'000));
+  out += utilisation_markdown(input.records);
   std::vector<std::string> problems;
   for (const std::size_t i : to_look_at(input.records)) {
     problems.push_back(problem_line(input.records[i]));

@@ -1,49 +1,5 @@
-// Random small problems over every axis a problem has.
+// The generator of random problems lives with the checks: commands use it as well.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "indexpool/model/problem.hpp"
-#include "indexpool/verify/random.hpp"
+#include "indexpool/verify/random_problem.hpp"
 #include "indexpool/verify/verify.hpp"
-
-namespace indexpool::verify {
-
-template <class T>
-T choose(const Random& random, std::int64_t index, const std::vector<T>& values) {
-  return values[static_cast<std::size_t>(
-      random.integer(index, 0, static_cast<std::int64_t>(values.size()) - 1))];
-}
-
-// Problem `number` of the stream `seed`: small enough for some milliseconds on the executor.
-inline Problem random_problem(std::uint64_t seed, std::int64_t number) {
-  const Random random(mix(seed), static_cast<std::uint64_t>(number));
-  Problem problem;
-  std::vector<std::string> modes;
-  for (const NumericMode& mode : numeric_modes()) modes.push_back(mode.name);
-  problem.mode = choose(random, 0, modes);
-  problem.fill = choose(random, 1, fill_names());
-  problem.indexer.index_head_dim = choose<std::int64_t>(random, 2, {32, 32, 32, 64, 128});
-  problem.indexer.index_n_heads = random.integer(3, 1, 9);
-  problem.indexer.index_kpool = choose<std::int64_t>(random, 4, {1, 2, 3, 4, 4, 4, 5, 8, 16});
-  problem.indexer.index_topk =
-      problem.indexer.index_kpool * choose<std::int64_t>(random, 5, {1, 2, 3, 4, 7, 16});
-  problem.indexer.index_kpool_always_select_tail = random.integer(6, 0, 3) != 0;
-  problem.lengths.clear();
-  const std::int64_t sequences = choose<std::int64_t>(random, 7, {1, 1, 2, 3});
-  for (std::int64_t s = 0; s < sequences; ++s) {
-    problem.lengths.push_back(random.integer(100 + s, s == 0 ? 1 : 0, 28));
-  }
-  problem.states_per_page = choose<std::int64_t>(random, 8, {1, 2, 3, 8, 32, 64});
-  problem.schedule.prefill_tokens = random.coin(9) ? -1 : random.integer(10, 0, 40);
-  problem.schedule.prefill_chunk = random.coin(11) ? 0 : random.integer(12, 1, 17);
-  problem.schedule.drafts = random.integer(13, 0, 6);
-  problem.seed = random.bits(14) % 1'000'000;
-  return problem;
-}
-
-}  // namespace indexpool::verify
