@@ -1,0 +1,63 @@
+#include "indexpool/verify/faults/integer_pair.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "indexpool/model/dtype.hpp"
+
+namespace indexpool::verify::faults {
+namespace {
+
+using Units = std::array<std::int32_t, 256>;  // by code
+
+// e4m3 in steps of 2^-9. NaN counts as the 480 its bits would be if they were a number, as in the
+// kernels, so that a code that turned into NaN changes the sums.
+Units e4m3_units() {
+  Units units{};
+  for (int code = 0; code < 256; ++code) {
+    const float value = float_from_e4m3(static_cast<std::uint8_t>(code));
+    const float magnitude = std::isnan(value) ? 480.0f : std::abs(value);
+    const auto steps = static_cast<std::int32_t>(std::ldexp(magnitude, 9));
+    units[static_cast<std::size_t>(code)] = code >= 128 ? -steps : steps;
+  }
+  return units;
+}
+
+Units i8_units() {
+  Units units{};
+  for (int code = 0; code < 256; ++code) {
+    units[static_cast<std::size_t>(code)] = static_cast<std::int8_t>(code);
+  }
+  return units;
+}
+
+const Units& units_of(DType dtype) {
+  static const Units e4m3 = e4m3_units(), i8 = i8_units();
+  return dtype == DType::e4m3 ? e4m3 : i8;
+}
+
+}  // namespace
+
+IntegerPair pair_of_codes(const PageShape& shape, Bytes codes) {
+  const Units& units = units_of(shape.mode.cache);
+  IntegerPair pair;
+  std::uint32_t position = 1;
+  for (const std::byte code : codes) {
+    const auto q = static_cast<std::uint32_t>(units[std::to_integer<std::size_t>(code)]);
+    pair.sum += q;
+    pair.weighted_sum += position++ * q;
+  }
+  return pair;
+}
+
+IntegerPair pair_of(const kernels::PoolChecksum& checksum) {
+  return {static_cast<std::uint32_t>(checksum.code_sum), checksum.code_weighted_sum};
+}
+
+void fold(IntegerPair& page, const IntegerPair& pool, const PageShape& shape, std::int64_t state) {
+  page.sum += pool.sum;
+  page.weighted_sum +=
+      pool.weighted_sum + static_cast<std::uint32_t>(state * shape.head_dim) * pool.sum;
+}
+
+}  // namespace indexpool::verify::faults
