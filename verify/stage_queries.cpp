@@ -70,8 +70,10 @@ TopkOutput run_topk(StageContext& context, const TopkInputs& topk) {
   const auto rows = query_rows(inputs);
   const TargetBuffer logits = upload(context.target, "logits", topk.logits);
   const TargetBuffer row_buffer = upload(context.target, "query rows", rows);
+  // Not -1, which means "unused": an entry that is not written must not look like one.
+  constexpr std::byte unwritten{0x7f};
   const TargetBuffer selection(context.target, "selection",
-                               inputs.rows() * inputs.config.selection_width() * 4);
+                               inputs.rows() * inputs.config.selection_width() * 4, unwritten);
   kernels::TopkArgs args;
   args.shape = {inputs.config, inputs.mode};
   args.logits = logits.as<float>();

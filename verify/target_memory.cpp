@@ -8,10 +8,11 @@
 
 namespace indexpool::verify {
 
-TargetBuffer::TargetBuffer(kernels::Target& target, std::string name, std::int64_t bytes)
+TargetBuffer::TargetBuffer(kernels::Target& target, std::string name, std::int64_t bytes,
+                           std::byte fill)
     : target_(&target),
       // An empty buffer still has an address, which nothing may read.
-      data_(target.allocate(std::move(name), std::max<std::int64_t>(bytes, 1), poison)),
+      data_(target.allocate(std::move(name), std::max<std::int64_t>(bytes, 1), fill)),
       bytes_(bytes) {}
 
 TargetBuffer::TargetBuffer(TargetBuffer&& other) noexcept

@@ -8,13 +8,15 @@
 
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/model/tensor.hpp"
+#include "indexpool/verify/cache_layout.hpp"
 
 namespace indexpool::verify {
 
 class TargetBuffer {
  public:
   TargetBuffer() = default;
-  TargetBuffer(kernels::Target& target, std::string name, std::int64_t bytes);  // poisoned
+  TargetBuffer(kernels::Target& target, std::string name, std::int64_t bytes,
+               std::byte fill = poison);
   TargetBuffer(TargetBuffer&& other) noexcept;
   TargetBuffer& operator=(TargetBuffer&& other) noexcept;
   TargetBuffer(const TargetBuffer&) = delete;
