@@ -10,12 +10,14 @@
 namespace indexpool::verify {
 
 // Rows of `width` numbers. pool, append, quantize_query: head_dim dequantised elements beside the
-// exact ones. logits: 1; the visible ones beside the reference's. topk: selection_width tokens, -1
-// where a column holds none, beside the documented rule's.
+// exact ones, and beside those that the reference's own quantiser would have stored. logits: 1; the
+// visible ones beside the reference's. topk: selection_width tokens, -1 where a column holds none,
+// beside the documented rule's.
 struct Observation {
   Op op = Op::pool;
   std::int64_t width = 0;
   std::vector<double> found, expected;
+  std::vector<double> stored;  // `expected` in the type of the output; equal to it for logits, topk
 };
 
 }  // namespace indexpool::verify

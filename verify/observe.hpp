@@ -10,8 +10,8 @@
 namespace indexpool::verify {
 
 // The pools of `mine`, dequantised, beside what infinite precision gives.
-void observe_pools(const Options& options, Op op, const StoredPools& stored,
-                   const reference::Pooled& expected, Mask mine);
+void observe_pools(const Options& options, const IndexerInputs& inputs, Op op,
+                   const StoredPools& stored, const reference::Pooled& expected, Mask mine);
 void observe_queries(const Options& options, const IndexerInputs& inputs,
                      const QueryOutput& output);
 void observe_logits(const Options& options, const IndexerInputs& inputs, const LogitBounds& bounds,

@@ -142,7 +142,7 @@ void judge(Journey& journey, const CacheInputs& cache, const Executed<CacheOutpu
                            [&](char by) { return static_cast<char>((by != 0) == appended); });
     std::vector<Check> checks = value_checks(journey, ones, expected, found, mine);
     checks.insert(checks.end(), shared.begin(), shared.end());
-    observe_pools(journey.options, op, found.stored, expected.pooled, mine);
+    observe_pools(journey.options, inputs, op, found.stored, expected.pooled, mine);
     add_record(journey, op, run, executed.environment, std::move(checks), mine, found.stored);
   };
   if (timeline.prefills) record(Op::pool, executed.first.pool, false);

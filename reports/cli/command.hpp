@@ -28,6 +28,11 @@ struct Command {
 };
 
 extern const Command run_command, verify_command, predict_command, report_command, list_command;
+extern const Command faults_command;
+extern const Command gate_command, utilisation_command;
+extern const Command mutants_command;
+extern const Command export_command, check_command;
+extern const Command field_command;
 std::span<const Command* const> commands();
 
 }  // namespace indexpool::cli

@@ -1,4 +1,5 @@
-# cmake -DPROBE=... -DTARGET=mutant_NN -DTABLE=... -DINDEX=n -DFILE=<mutated file> -P expect_race.cmake
+# cmake -DPROBE=... -DID=<mutant> -DTABLE=<its file> -DINDEX=n -DFILE=<mutated file>
+#       -P expect_race.cmake
 # The sanitizer's report must name the line of the mutated file that holds the table's race_at.
 cmake_minimum_required(VERSION 3.25)
 file(READ "${TABLE}" table)
@@ -14,7 +15,7 @@ string(LENGTH "${newlines}" line)
 math(EXPR line "${line} + 1")
 cmake_path(GET FILE FILENAME name)
 
-execute_process(COMMAND ${CMAKE_COMMAND} -E env "TSAN_OPTIONS=exitcode=66" ${PROBE} ${TARGET}
+execute_process(COMMAND ${CMAKE_COMMAND} -E env "TSAN_OPTIONS=exitcode=66" ${PROBE} ${ID}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE report)
 if(NOT report MATCHES "ThreadSanitizer: data race")
   message(FATAL_ERROR "no data race reported (exit code ${result}):\n${output}${report}")

@@ -1,73 +1,72 @@
 // The tester tested: each mutant must be killed, by the check its row names.
 #include <cstdio>
-#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
-#include "indexpool/verify/verify.hpp"
-
-#include "mutant.hpp"
+#include "indexpool/model/error.hpp"
+#include "indexpool/verify/mutants/kill.hpp"
+#include "indexpool/verify/mutants/module.hpp"
 
 namespace indexpool::verify {
 namespace {
 
-const Suite& problems() {
-  static const Suite suite = load_suite(INDEXPOOL_MUTANT_PROBLEMS);
-  return suite;
+const MutantModule& module() {
+  static const MutantModule loaded(INDEXPOOL_MUTANTS_MODULE);
+  return loaded;
 }
 
-// Checks that failed, with how many problems each failed on. A refusal by the executor counts as
-// the check "executor".
-using Kills = std::map<std::string, int>;
+class Mutants : public testing::TestWithParam<MutantClass> {};
 
-void add_kills(const std::vector<Record>& records, Kills& kills) {
-  std::set<std::string> failed;
-  for (const Record& record : records) {
-    if (record.verdict.status == Status::error) failed.insert("executor");
-    for (const Check& check : record.verdict.checks) {
-      if (check.status == Status::failed) failed.insert(check.name);
+TEST_P(Mutants, AreKilledByTheirChecks) {
+  for (const Mutant& mutant : mutant_table()) {
+    if (mutant.fault != GetParam().name) continue;
+    const MutantRun run = run_mutant(mutant, module().code(mutant.id), {});
+    if (!mutant.equivalent.empty()) {
+      EXPECT_FALSE(run.killed()) << mutant.id << " is said to be equivalent, but " << run.reason;
+      continue;
     }
+    std::printf("%s: %s\n", mutant.id.c_str(), run.reason.c_str());
+    EXPECT_TRUE(run.killed_by(mutant.killed_by))
+        << mutant.id << " (" << mutant.why << ") should fail the check " << mutant.killed_by
+        << ", but " << (run.killed() ? run.reason : "nothing failed");
   }
-  for (const std::string& check : failed) ++kills[check];
 }
 
-std::string line_of(const std::string& name, const Kills& kills) {
-  std::string line = name + ":";
-  for (const auto& [check, count] : kills) line += " " + check + " (" + std::to_string(count) + ")";
-  return line;
-}
-
-Kills run(const Options& options) {
-  Kills kills;
-  for (const Problem& problem : problems().problems) {
-    add_kills(verify_problem(problem, options), kills);
-  }
-  return kills;
-}
-
-class Mutants : public testing::TestWithParam<Mutant> {};
-
-TEST_P(Mutants, IsKilledByItsCheck) {
-  const Mutant& mutant = GetParam();
-  Options options;
-  options.target = mutant.target;
-  options.extra_kernels = mutant_kernels();
-  options.all_lane_orders = mutant.killed_by == "lane_order";
-  const Kills kills = run(options);
-  std::printf("%s\n", line_of(std::string(mutant.name), kills).c_str());
-  EXPECT_TRUE(kills.contains(std::string(mutant.killed_by)))
-      << mutant.name << " (" << mutant.why << ") should fail the check " << mutant.killed_by
-      << ", but: " << line_of("failed", kills);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Mutants, testing::ValuesIn(mutants().begin(), mutants().end()),
+INSTANTIATE_TEST_SUITE_P(Class, Mutants,
+                         testing::ValuesIn(mutant_classes().begin(), mutant_classes().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(Mutants, TheRealKernelsSurvive) {
-  const Kills kills = run({});
-  EXPECT_TRUE(kills.empty()) << line_of("failed", kills);
+// Whatever a mutant is killed on must let the kernels pass that have no fault.
+TEST(Unmutated, NothingIsKilledOnAnySetOfProblems) {
+  std::set<std::pair<std::string, bool>> settings;
+  for (const Mutant& mutant : mutant_table()) settings.insert({mutant.problems, mutant.far});
+  for (const auto& [problems, far] : settings) {
+    const MutantRun run = run_unmutated(problems, far, {true, false});
+    EXPECT_FALSE(run.killed()) << problems << ": " << run.reason;
+  }
+}
+
+TEST(MutantModule, HoldsTheWholeTable) {
+  const auto table = mutant_table();
+  EXPECT_EQ(module().all().size(), table.size());
+  for (const Mutant& mutant : table) {
+    const MutantCode& code = module().code(mutant.id);
+    EXPECT_EQ(code.kernel == nullptr, mutant.kernel == "planner") << mutant.id;
+    EXPECT_EQ(code.planner == nullptr, mutant.kernel != "planner") << mutant.id;
+  }
+}
+
+TEST(MutantModule, SaysHowToBuildWhatIsNotThere) {
+  try {
+    const MutantModule absent("/nowhere/indexpool_mutants.so");
+    ADD_FAILURE();
+  } catch (const EnvironmentError& error) {
+    EXPECT_NE(std::string(error.what()).find("--target indexpool_mutants"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("/nowhere"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// Runs a mutant through its problems and says which checks noticed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "indexpool/verify/mutants/module.hpp"
+#include "indexpool/verify/mutants/mutant.hpp"
+#include "indexpool/verify/observation.hpp"
+
+namespace indexpool::verify {
+
+struct MutantRun {
+  std::map<std::string, int> kills;  // by check: on how many problems it failed
+  int problems = 0;                  // that were run
+  std::string reason;                // the first violation of the named check, or of any
+  // By problem, when asked for: what each operation gave; empty for a problem that was refused.
+  std::vector<std::vector<Observation>> observed;
+
+  bool killed() const { return !kills.empty(); }
+  bool killed_by(const std::string& check) const { return kills.contains(check); }
+};
+
+struct MutantOptions {
+  bool whole = false;    // all problems and lane orders; otherwise up to the first kill by name
+  bool observe = false;  // implies `whole`
+};
+
+MutantRun run_mutant(const Mutant& mutant, const MutantCode& code, const MutantOptions& options);
+// The kernels and the planner as they are, on the same problems: nothing may be killed.
+MutantRun run_unmutated(const std::string& problems, bool far, const MutantOptions& options);
+
+}  // namespace indexpool::verify

@@ -1,0 +1,19 @@
+# cmake -DTABLE=<table file> -DINDEX=n -DINPUT=<file of kernels/> -DOUTPUT=<copy> -P mutate.cmake
+# Copies a file with a row's text replaced. The text must be there exactly once.
+cmake_minimum_required(VERSION 3.25)
+file(READ "${TABLE}" table)
+foreach(key id find with)
+  string(JSON ${key} GET "${table}" mutants ${INDEX} ${key})
+endforeach()
+file(READ "${INPUT}" text)
+string(LENGTH "${text}" before)
+string(REPLACE "${find}" "" without "${text}")
+string(LENGTH "${without}" after)
+string(LENGTH "${find}" length)
+math(EXPR times "(${before} - ${after}) / ${length}")
+if(NOT times EQUAL 1)
+  message(FATAL_ERROR "mutant ${id}: its text is ${times} times in ${INPUT}, expected once; "
+                      "update ${TABLE}:\n${find}")
+endif()
+string(REPLACE "${find}" "${with}" text "${text}")
+file(WRITE "${OUTPUT}" "${text}")
