@@ -46,7 +46,8 @@ struct ForeignCase {
 };
 
 // Deals pages and stages tokens as options.schedule, states_per_page and seed say.
-ForeignCase prepare_foreign(Case test_case, const Options& options, bool about_ties = false);
+ForeignCase prepare_foreign(Case test_case, const Options& options, bool ties = false);
+bool about_ties(const Problem& problem);  // of its fill
 
 // A tensor that goes out or comes back.
 struct TensorNote {
@@ -73,6 +74,7 @@ struct ForeignContract {
 };
 // Throws ConfigError for an unknown name (with near ones), or a mode that takes other inputs.
 void validate(const ForeignContract& contract, const ForeignCase& foreign);
+std::string layout_names();  // "rows, split, planar, ..."
 
 // What came back. `where` names it in errors and reasons: a file, "plugin libmine.so".
 struct ForeignOutputs {

@@ -95,6 +95,12 @@ std::span<const FormAdapter> tail_adapters() { return tail_table; }
 std::span<const FormAdapter> order_adapters() { return order_table; }
 std::span<const AccumulationRow> accumulations() { return accumulation_table; }
 
+std::string layout_names() {
+  std::vector<std::string_view> names;
+  for (const CacheAdapter& adapter : cache_adapters()) names.push_back(adapter.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string unknown_name(std::string_view what, const std::string& name,
                          const std::vector<std::string>& known) {
   const auto near = near_names(name, known);

@@ -1,14 +1,8 @@
 // A case as it goes out: pages dealt, tokens staged, every tensor named.
 #include <algorithm>
-#include <cstring>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "indexpool/model/case_indexer.hpp"
-#include "indexpool/model/error.hpp"
-#include "indexpool/model/strict_json.hpp"
 #include "indexpool/verify/cache_layout.hpp"
+#include "indexpool/verify/fill.hpp"
 #include "indexpool/verify/foreign/adapters.hpp"
 #include "indexpool/verify/foreign/foreign.hpp"
 #include "indexpool/verify/timeline.hpp"
@@ -112,12 +106,14 @@ void stage(ForeignCase& foreign, const Timeline& timeline) {
 
 }  // namespace
 
-ForeignCase prepare_foreign(Case test_case, const Options& options, bool about_ties) {
+bool about_ties(const Problem& problem) { return find_fill(problem.fill).about_ties; }
+
+ForeignCase prepare_foreign(Case test_case, const Options& options, bool ties) {
   ForeignCase foreign;
   foreign.test_case = std::move(test_case);
   foreign.test_case.expected.clear();  // a kernel is not told the answers
   foreign.test_case.projections = {};
-  foreign.about_ties = about_ties;
+  foreign.about_ties = ties;
   foreign.seed = options.seed;
   foreign.paging.states_per_page = options.states_per_page;
   const Timeline timeline = plan_timeline(foreign.test_case.inputs, options.schedule,
