@@ -1,5 +1,5 @@
 // Strict reading of JSON: every key is named in advance, every value has one type, and an error
-// says file, JSON pointer, what was found and what was expected. Internal to the layer.
+// says file, JSON pointer, what was found and what was expected. Not installed.
 #pragma once
 
 #include <cstdint>
