@@ -15,6 +15,7 @@ using verify::faults::layer_count;
 using verify::faults::LayerCost;
 using verify::faults::layers;
 using verify::faults::Outcomes;
+using verify::faults::Protection;
 using verify::faults::rate_bound;
 using verify::faults::Share;
 using verify::faults::wilson;
@@ -69,6 +70,15 @@ Cell interval_cell(const Outcomes& outcomes) {
   const Share share = wilson(outcomes.detected, outcomes.visible);
   return {fmt::format("{} to {}", percent(share.low), percent(share.high)), share.low};
 }
+
+struct Group {
+  Protection protection;
+  const char* what;
+};
+constexpr Group groups[] = {
+    {Protection::full, "An exact checksum is older than the fault"},
+    {Protection::partial, "Only a bound or a form is older"},
+    {Protection::none, "Every checksum is younger, nothing here can tell but by NaN"}};
 
 std::vector<Cell> machine_row(const Campaign& campaign, const verify::faults::Cell& cell,
                               std::string_view layer, std::int64_t detected) {
@@ -204,23 +214,17 @@ Table coverage_by_layer(const Campaign& campaign) {
 }
 
 std::string fault_summary(const Campaign& campaign, const std::vector<Record>& records) {
-  Outcomes inside, outside;
-  for (const auto& cell : campaign.cells)
-    (cell.site->protectable ? inside : outside) += cell.outcomes;
-  const Share share = wilson(inside.detected, inside.visible);
   std::string text;
-  if (inside.visible > 0) {
-    text += fmt::format(
-        "Faults that a consumer would see, with a checksum older than the fault: {} of {} "
-        "detected, "
-        "{} ({} to {}).\n",
-        reports::format_count(inside.detected), reports::format_count(inside.visible),
-        percent(share.value), percent(share.low), percent(share.high));
-  }
-  if (outside.visible > 0) {
-    text += fmt::format("Faults older than every checksum: {} of {} detected; nothing here can.\n",
-                        reports::format_count(outside.detected),
-                        reports::format_count(outside.visible));
+  for (const Group& group : groups) {
+    Outcomes all;
+    for (const auto& cell : campaign.cells) {
+      if (cell.site->protection == group.protection) all += cell.outcomes;
+    }
+    if (all.visible == 0) continue;
+    const Share share = wilson(all.detected, all.visible);
+    text += fmt::format("{}: {} of {} visible faults detected, {} ({} to {}).\n", group.what,
+                        reports::format_count(all.detected), reports::format_count(all.visible),
+                        percent(share.value), percent(share.low), percent(share.high));
   }
   const Alarms clean = clean_alarms(campaign, "layered");
   if (clean.runs > 0) {

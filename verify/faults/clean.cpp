@@ -5,12 +5,20 @@
 #include "indexpool/verify/faults/crc32c.hpp"
 #include "indexpool/verify/faults/seal.hpp"
 #include "indexpool/verify/faults/subject.hpp"
-#include "indexpool/verify/fill.hpp"
+#include "indexpool/verify/verify.hpp"
 
 namespace indexpool::verify::faults {
 namespace {
 
 constexpr std::int64_t pools_per_launch = 8192;
+
+// Fills whose pools stay finite. One leaves binary32 on purpose and stores NaN: an alarm about that
+// is none about a fault, and none that is false.
+std::vector<std::string> finite_fills() {
+  std::vector<std::string> names = fill_names();
+  std::erase(names, "near_overflow");
+  return names;
+}
 
 void add(CleanRuns& clean, Alarms alarms) {
   ++clean.runs;
@@ -52,10 +60,10 @@ std::vector<std::uint32_t> source_sums(const IndexerInputs& inputs, std::int64_t
 
 // `pools` pools of one sequence: prefill in chunks, the last tokens by decode with drafts.
 void run_fill(const CampaignOptions& options, const PageShape& shape, const LinearLink& link,
-              std::string_view fill, std::int64_t pools, std::uint64_t seed, CleanRuns& clean) {
+              const std::string& fill, std::int64_t pools, std::uint64_t seed, CleanRuns& clean) {
   const std::int64_t tokens = pools * index_kpool;
   const std::int64_t decoded = std::min<std::int64_t>(tokens, 48);
-  const IndexerInputs inputs = draw_inputs(options.mode, std::string(fill), {tokens}, seed);
+  const IndexerInputs inputs = draw_inputs(options.mode, fill, {tokens}, seed);
   const std::vector<std::uint32_t> before = source_sums(inputs, pools);
   const CacheRun run = run_kernels(inputs, {tokens - decoded, 4099, 2}, seed);
   const std::vector<std::uint32_t> after = source_sums(inputs, pools);
@@ -75,18 +83,16 @@ void run_fill(const CampaignOptions& options, const PageShape& shape, const Line
 CleanRuns run_clean(const CampaignOptions& options, const PageShape& shape) {
   const LinearLink link(shape);
   CleanRuns clean;
-  const auto count = static_cast<std::int64_t>(fills().size());
+  const std::vector<std::string> names = finite_fills();
+  const auto count = static_cast<std::int64_t>(names.size());
   for (std::int64_t i = 0; i < count; ++i) {
-    // The runs dealt to the fills, the first ones one more.
+    const std::string& fill = names[static_cast<std::size_t>(i)];
+    // The runs dealt to the fills evenly.
     std::int64_t left = options.clean_runs * (i + 1) / count - options.clean_runs * i / count;
     for (std::uint64_t part = 0; left > 0; ++part) {
       const std::int64_t pools = std::min(left, pools_per_launch);
-      if (options.progress) {
-        options.progress(std::string("clean runs, fill ") +
-                         std::string(fills()[static_cast<std::size_t>(i)].name));
-      }
-      run_fill(options, shape, link, fills()[static_cast<std::size_t>(i)].name, pools,
-               options.seed + 1000 * part, clean);
+      if (options.progress) options.progress("clean runs, fill " + fill);
+      run_fill(options, shape, link, fill, pools, options.seed + 1000 * part, clean);
       left -= pools;
     }
   }

@@ -42,10 +42,13 @@ struct Outcomes {
   bool operator==(const Outcomes&) const = default;
 };
 
+// full: an exact checksum is older than the fault. partial: only a bound or a form is. none: every
+// checksum is younger.
+enum class Protection { full, partial, none };
 struct SiteInfo {
   std::string_view name, purpose;
-  bool protectable;  // some checksum exists when the fault strikes
-  unsigned layers;   // Alarms bits of the layers that run after the fault
+  Protection protection;
+  unsigned layers;  // Alarms bits of the layers that run after the fault
 };
 std::vector<std::string> site_names();
 std::vector<std::string> model_names();
@@ -88,7 +91,8 @@ struct Campaign {
 // unknown name, fewer than 1 trial.
 Campaign run_campaign(const CampaignOptions& options);
 
-// What must hold: this share of visible faults detected, no false alarm, this share of a page.
+// What must hold: this share of visible faults detected where the protection is full, no false
+// alarm, less than this share of a page.
 inline constexpr double wanted_coverage = 0.999, allowed_share_of_page = 0.01;
 // A record per site, one for the clean runs, one for the cost.
 std::vector<Record> records_of(const Campaign& campaign);

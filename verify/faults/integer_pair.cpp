@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "indexpool/model/dtype.hpp"
 
@@ -36,6 +37,13 @@ const Units& units_of(DType dtype) {
   return dtype == DType::e4m3 ? e4m3 : i8;
 }
 
+// The finaliser of MurmurHash3 (A. Appleby), a bijection of 32-bit words.
+std::uint32_t scrambled(std::uint32_t word) {
+  word = (word ^ (word >> 16)) * 0x85ebca6bu;
+  word = (word ^ (word >> 13)) * 0xc2b2ae35u;
+  return word ^ (word >> 16);
+}
+
 }  // namespace
 
 IntegerPair pair_of_codes(const PageShape& shape, Bytes codes) {
@@ -58,6 +66,14 @@ void fold(IntegerPair& page, const IntegerPair& pool, const PageShape& shape, st
   page.sum += pool.sum;
   page.weighted_sum +=
       pool.weighted_sum + static_cast<std::uint32_t>(state * shape.head_dim) * pool.sum;
+}
+
+void fold_scale(IntegerPair& page, Bytes scale, const PageShape& shape, std::int64_t state) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, scale.data(), sizeof(bits));
+  const std::uint32_t term = scrambled(bits);
+  page.sum += term;
+  page.weighted_sum += static_cast<std::uint32_t>(shape.states * shape.head_dim + state + 1) * term;
 }
 
 }  // namespace indexpool::verify::faults

@@ -28,5 +28,9 @@ IntegerPair pair_of(const kernels::PoolChecksum& checksum);
 // The page's pair counts i on through its states: i = state * head_dim + channel. A pool's pair
 // folds in without its codes: weighted sums shift by state * head_dim * sum.
 void fold(IntegerPair& page, const IntegerPair& pool, const PageShape& shape, std::int64_t state);
+// Scales join at the fold, as one more term each behind all codes. Their bits go through a
+// bijection first: a changed scale always changes the sum, and the same flip in many scales does
+// not cancel.
+void fold_scale(IntegerPair& page, Bytes scale, const PageShape& shape, std::int64_t state);
 
 }  // namespace indexpool::verify::faults

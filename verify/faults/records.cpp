@@ -21,6 +21,11 @@ Record start(const Campaign& campaign, const std::string& what, const char* impl
   return record;
 }
 
+// Where no exact checksum is older than the fault, a low share is not a broken promise.
+Status of_low_share(const SiteInfo& site) {
+  return site.protection == Protection::full ? Status::failed : Status::marginal;
+}
+
 Check coverage_check(const Cell& cell) {
   const Outcomes& o = cell.outcomes;
   Check check;
@@ -68,7 +73,7 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
     all += cell.outcomes;
   }
   add_values("all", all, record);
-  if (!site.protectable) {
+  if (site.protection == Protection::none) {
     record.verdict = refuse(Status::skipped,
                             "outside of what checksums can protect: " + std::string(site.purpose));
     return record;
@@ -80,7 +85,7 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
   const Share share = wilson(all.detected, all.visible);
   Check total{"coverage", Status::passed, "", 0, all.visible, all.silent()};
   if (share.low < wanted_coverage) {
-    total.status = share.value < wanted_coverage ? Status::failed : Status::marginal;
+    total.status = share.value < wanted_coverage ? of_low_share(site) : Status::marginal;
     total.reason =
         fmt::format("{:.3f} % of visible faults detected, the interval starts at {:.3f} %",
                     100 * share.value, 100 * share.low);

@@ -20,10 +20,11 @@ void append(PageSeal& seal, const PageShape& shape, Bytes page,
             const kernels::PoolChecksum& checksum) {
   const std::int64_t state = seal.states++;
   if (has_integer_pair(shape)) {
-    IntegerPair pair{seal.code_sum, seal.code_weighted_sum};
+    IntegerPair pair{seal.sum, seal.weighted_sum};
     fold(pair, pair_of(checksum), shape, state);
-    seal.code_sum = pair.sum;
-    seal.code_weighted_sum = pair.weighted_sum;
+    fold_scale(pair, scale_of(shape, page, state), shape, state);
+    seal.sum = pair.sum;
+    seal.weighted_sum = pair.weighted_sum;
   }
   seal.crc = crc32c(codes_of(shape, page, state), seal.crc);
   seal.crc = crc32c(scale_of(shape, page, state), seal.crc);
@@ -37,12 +38,15 @@ Alarms check_page(const PageShape& shape, Bytes page, const PageSeal& seal) {
   bool form = true;
   for (std::int64_t state = 0; state < seal.states; ++state) {
     const Bytes codes = codes_of(shape, page, state), scale = scale_of(shape, page, state);
-    if (has_integer_pair(shape)) fold(pair, pair_of_codes(shape, codes), shape, state);
+    if (has_integer_pair(shape)) {
+      fold(pair, pair_of_codes(shape, codes), shape, state);
+      fold_scale(pair, scale, shape, state);
+    }
     crc = crc32c(scale, crc32c(codes, crc));
     form = form && form_holds(shape, codes, scale);
   }
   Alarms alarms = form ? 0u : static_cast<Alarms>(layer_form);
-  if (pair != IntegerPair{seal.code_sum, seal.code_weighted_sum}) alarms |= layer_pair;
+  if (pair != IntegerPair{seal.sum, seal.weighted_sum}) alarms |= layer_pair;
   if (crc != seal.crc) alarms |= layer_crc;
   return alarms;
 }

@@ -17,7 +17,7 @@
 namespace indexpool::verify::faults {
 
 struct alignas(16) PageSeal {
-  std::uint32_t code_sum = 0, code_weighted_sum = 0;  // IntegerPair of the states folded so far
+  std::uint32_t sum = 0, weighted_sum = 0;  // IntegerPair of the states folded so far
   std::uint32_t crc = 0;     // CRC32C of their bytes as they came: codes, scale, codes, scale, ...
   std::uint32_t states = 0;  // how many: bytes beyond them are not covered and never read
 };
@@ -28,7 +28,7 @@ enum Layer : unsigned {
   layer_source = 1,  // CRC32C of the rows a kernel reads, taken where they were made
   layer_linear = 2,  // L0: f32 pair before rounding, against what was stored
   layer_form = 4,    // what every page obeys, nothing stored
-  layer_pair = 8,    // L1: integer pair on codes
+  layer_pair = 8,    // L1: integer pair on codes, from the fold on with scales
   layer_crc = 16,    // L2: CRC32C of the page
 };
 using Alarms = unsigned;
@@ -37,7 +37,8 @@ using Alarms = unsigned;
 Alarms check_pool(const PageShape& shape, const LinearLink& link, Bytes codes, Bytes scale,
                   const kernels::PoolChecksum& checksum);
 
-// The next state of a page: its pair from the kernel's checksum, its CRC from the page's bytes.
+// The next state of a page: the codes' pair from the kernel's checksum, scale and CRC from the
+// page's bytes. What happened to a scale between the kernel's store and here is in the seal.
 void append(PageSeal& seal, const PageShape& shape, Bytes page,
             const kernels::PoolChecksum& checksum);
 

@@ -20,6 +20,12 @@ bool any_nonzero(const PageShape& shape, Bytes codes) {
   return false;
 }
 
+std::unique_ptr<kernels::Target> quiet_executor() {
+  sim::simt::Options executor;
+  executor.count = false;
+  return kernels::make_simt_target(executor);
+}
+
 }  // namespace
 
 PageShape page_shape(const std::string& mode) {
@@ -49,12 +55,20 @@ CacheRun run_kernels(const IndexerInputs& inputs, const Schedule& schedule, std:
   const CacheInputs cache{inputs, timeline, run.layout,
                           stage_rows(inputs.keys, timeline, seed, rejected_keys),
                           stage_rows(inputs.gate_scores, timeline, seed, rejected_gates)};
-  sim::simt::Options executor;
-  executor.count = false;
-  const auto target = kernels::make_simt_target(executor);
+  const auto target = quiet_executor();
   StageContext context{*target, make_lookup({}), false};
   run.output = run_cache(context, cache);
   return run;
+}
+
+QueryOutput run_queries(const IndexerInputs& inputs) {
+  if (!inputs.mode.quantised()) {
+    const auto raw = inputs.queries.raw();
+    return {{raw.begin(), raw.end()}, {}, {}, {}};
+  }
+  const auto target = quiet_executor();
+  StageContext context{*target, make_lookup({}), false};
+  return run_quantize_query(context, inputs);
 }
 
 std::vector<StoredPage> pages_of(const IndexerInputs& inputs, const CacheRun& run,

@@ -27,6 +27,9 @@ struct CacheRun {
 // pool, seed_tail and append over the whole schedule.
 CacheRun run_kernels(const IndexerInputs& inputs, const Schedule& schedule, std::uint64_t seed);
 
+// quantize_query; the queries as they are when the mode does not quantise.
+QueryOutput run_queries(const IndexerInputs& inputs);
+
 // One page of a request: its states in order, what the kernels said of each, its seal.
 struct StoredPage {
   std::vector<std::byte> bytes;  // with the padding up to the stride
