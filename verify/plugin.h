@@ -130,7 +130,8 @@ struct indexpool_sizes {
   int32_t cache_dtype;        /* of pool codes, and of query codes where there are scales */
   int32_t scale_rule;         /* INDEXPOOL_SCALE_... */
   int32_t hadamard;           /* 1: Sylvester order, times D^-0.5, rounded to pooled_dtype */
-  int32_t storage_products;   /* 1: probabilities and products are rounded to storage_dtype too */
+  int32_t
+      storage_products; /* 1: softmax and products are rounded to storage_dtype too, sums are f32 */
 };
 
 /* Memory an operation writes. It belongs to the caller, is 64-byte aligned and holds nothing of

@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"unwritten",
                  Status::failed,
                  "written",
-                 {"`pool_codes`: element 9, at [0, 9], was left unwritten"}},
+                 {"`pool_codes`: element 9, at [0, 9] was left unwritten"}},
         Expected{"differs", Status::failed, "rerun", {"`pool_codes`: element 3, at [0, 3]"}},
         Expected{"wrong_value", Status::failed, "quantiser", {"channel 3"}},
         Expected{"error_code",

@@ -18,7 +18,6 @@ double pooled_channel(const indexpool_pool_args& a, std::int64_t first_row, std:
   for (std::int64_t j = 0; j < z.index_kpool; ++j) {
     scores.push_back(load(z.storage_dtype, a.gate_scores, (first_row + j) * dim + channel) +
                      static_cast<double>(a.ape[j * dim + channel]));
-    if (z.storage_products != 0) scores.back() = rounded(z.storage_dtype, scores.back());
   }
   const double largest = *std::max_element(scores.begin(), scores.end());
   double total = 0, sum = 0;
