@@ -33,7 +33,7 @@ void compare_element(Agreement& result, double answer, double value, double low,
   if (!rounded && answer != value && reach > 0) {
     result.utilisation = std::max(result.utilisation, std::abs(answer - value) / reach);
   }
-  if (answer >= low && answer <= high) return;
+  if (admits(low, high, answer)) return;
   if (result.outside++ == 0) {
     result.first_fault =
         fmt::format("{}: {} outside [{}, {}]", coordinates(flat, shape), answer, low, high);

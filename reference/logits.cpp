@@ -18,6 +18,8 @@
 // Head sum: constant, two products for the prescaled head weight, product with the ReLU, H - 1
 // additions, scale of the key: gamma_(H+4) sum|w| relu. Scales folded into dequantised operands
 // round inside a binary32 dot product instead (gamma_(D+2)); powers of two do not round at all.
+// Where an operand is not finite, or the magnitudes of a sum may leave binary32, with the scales
+// applied before or after, the logit is open.
 #include <algorithm>
 #include <cmath>
 
@@ -116,6 +118,7 @@ class LogitRows {
   // Logits of one row against its visible pools, written to columns [0, visible).
   void row(std::size_t index, std::int64_t visible, std::span<double> value, std::span<double> low,
            std::span<double> high) const {
+    using std::isfinite;
     const Matrix<T> queries =
         matrix_of<T>(operands_.queries.subspan(index * heads_ * dim_, heads_ * dim_),
                      static_cast<Eigen::Index>(heads_), operands_.head_dim);
@@ -124,7 +127,10 @@ class LogitRows {
     const Matrix<T> sums = queries.cwiseAbs() * pool_magnitudes_.topRows(seen).transpose();
     const std::vector<T> head_weights = scaled_head_weights(index);
     for (Eigen::Index p = 0; p < seen; ++p) {
-      const auto result = logit(index, p, dots, sums, head_weights);
+      auto result = logit(index, p, dots, sums, head_weights);
+      if (may_overflow_f32(largest_intermediate(index, p, sums))) {
+        result = open_around(isfinite(result.value) ? result.value : T(0));
+      }
       const auto column = static_cast<std::size_t>(p);
       value[column] = to_double(result.value);
       low[column] = std::min(double_below(result.low), value[column]);
@@ -171,6 +177,25 @@ class LogitRows {
     const double cut =
         std::ceil(n / step) * (step + 1) * std::ldexp(aligned, -accumulation_.fraction_bits);
     return sum * T(dot_error_ + n * epsilon<T>()) + cut + n * f32_subnormal;
+  }
+
+  // No sum or product on the way to the logit is larger, in any order and with each scale applied
+  // wherever it may be; NaN when an operand is not a number.
+  T largest_intermediate(std::size_t index, Eigen::Index pool, const Matrix<T>& sums) const {
+    using std::abs;
+    const double pool_scale = operands_.pool_scales.empty()
+                                  ? 1.0
+                                  : std::abs(operands_.pool_scales[static_cast<std::size_t>(pool)]);
+    T total = 0;
+    for (std::size_t h = 0; h < heads_; ++h) {
+      const std::size_t at = index * heads_ + h;
+      const T dot = sums(static_cast<Eigen::Index>(h), pool);
+      const double scales = std::max(1.0, std::abs(query_scale(at))) * std::max(1.0, pool_scale);
+      const double weight = std::abs(operands_.head_weights[at]);
+      const double head_weight = weight * std::max(1.0, std::abs(operands_.logit_scale));
+      total += T(scales) * (dot * std::max(1.0, head_weight) + T(head_weight));
+    }
+    return total;
   }
 
   double query_scale(std::size_t head_row) const {

@@ -49,6 +49,7 @@ Range scale_enclosure(std::span<const double> low, std::span<const double> high,
     least = std::max(least, around_zero ? 0 : std::min(std::abs(low[i]), std::abs(high[i])));
     most = std::max({most, std::abs(low[i]), std::abs(high[i])});
   }
+  if (!std::isfinite(most)) return {-HUGE_VAL, HUGE_VAL};
   least = std::max(least, amax_floor);
   most = std::max(most, amax_floor);
   switch (mode.scale) {
@@ -68,6 +69,7 @@ Range scale_enclosure(std::span<const double> low, std::span<const double> high,
 }
 
 Range code_enclosure(double low, double high, double stored_scale, const NumericMode& mode) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return {-HUGE_VAL, HUGE_VAL};
   const Format format = format_of(mode.cache);
   // x / s to 2 ulp, or x times a rounded 1 / s; exact for powers of two.
   const double slack = is_power_of_two(stored_scale) ? 0 : gamma(5);

@@ -69,6 +69,11 @@ std::vector<double> centres(const Bounded& rows) {
   return result;
 }
 
+void set_open(Bounded& rows, std::size_t at, double value) {
+  const auto open = open_around(value);
+  rows.value[at] = open.value, rows.low[at] = open.low, rows.high[at] = open.high;
+}
+
 // [centre - reach, centre + reach] after the product with the constant in binary32.
 template <class T>
 Enclosed<T> scaled(const T& centre, const T& reach, const T& scale, bool exact_scale) {
@@ -107,11 +112,16 @@ Bounded rotate(const Bounded& rows, DType storage) {
     const auto error = row_error(std::span(rows.low).subspan(first, d),
                                  std::span(rows.high).subspan(first, d), format);
     // Where binary32 sums exactly, so does T; elsewhere it rounds at most D times.
+    const bool open = may_overflow_f32(error.magnitude);
     T reach = error.width + error.rounding;
     if (error.rounding > 0) reach += error.magnitude * static_cast<double>(dim) * epsilon<T>();
     if (error.width > 0) reach += reach * (static_cast<double>(dim) * 0x1p-52);
     for (Eigen::Index c = 0; c < dim; ++c) {
       const std::size_t at = first + static_cast<std::size_t>(c);
+      if (open) {
+        set_open(result, at, to_double(T(sums(r, c) * scale)));
+        continue;
+      }
       const auto ends =
           round_to_format(scaled<T>(middles(r, c), reach, scale, exact_scale), format);
       const T own = round_to_format(round_f32(T(round_f32(T(sums(r, c))) * stored_scale)), format);
@@ -127,7 +137,7 @@ template Bounded rotate<double>(const Bounded&, DType);
 template Bounded rotate<Quad>(const Bounded&, DType);
 
 Bounded rotate_queries(const IndexerInputs& inputs, Precision precision) {
-  const auto queries = Bounded::exact(inputs.queries);
+  auto queries = Bounded::exact(inputs.queries);
   if (!inputs.mode.hadamard || queries.size() == 0) return queries;
   return precision == Precision::binary64 ? rotate<double>(queries, inputs.mode.pooled)
                                           : rotate<Quad>(queries, inputs.mode.pooled);

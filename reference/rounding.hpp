@@ -18,6 +18,13 @@ inline constexpr double u32 = 0x1p-24;
 inline constexpr double f32_subnormal = 0x1p-149;
 inline constexpr double f32_smallest_normal = 0x1p-126;
 
+// Whether a sum of magnitudes may round to infinity in binary32, in some order of its terms.
+// Conservative by the roundings of 2^16 terms.
+template <class T>
+bool may_overflow_f32(const T& magnitude) {
+  return !(magnitude < T(0x1p128 * (1 - 0x1p-8)));
+}
+
 // gamma_n = n u / (1 - n u): relative error of n roundings (Higham, Accuracy and Stability, 3.1).
 inline double gamma(double n) { return n * u32 / (1 - n * u32); }
 
@@ -60,7 +67,7 @@ T round_to_format(const T& x, const Format& format) {
   const int exponent = static_cast<int>(ilogb(x));
   const int spacing =
       (exponent > format.min_exponent ? exponent : format.min_exponent) - (format.digits - 1);
-  const T rounded = ldexp(detail::nearest_even(T(ldexp(x, -spacing))), spacing);
+  T rounded = ldexp(detail::nearest_even(T(ldexp(x, -spacing))), spacing);
   if (abs(rounded) > largest) return rounded > 0 ? overflow : T(-overflow);
   return rounded;
 }

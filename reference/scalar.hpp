@@ -18,6 +18,12 @@ struct Enclosed {
   T value{}, low{}, high{};
 };
 
+// Where a correct implementation may answer anything (bounded.hpp).
+template <class T>
+Enclosed<T> open_around(const T& value) {
+  return {value, -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity()};
+}
+
 template <class T>
 T epsilon() {
   return std::numeric_limits<T>::epsilon();

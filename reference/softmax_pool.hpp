@@ -7,7 +7,8 @@
 // result below the normal range may be flushed to zero. Then the identity
 //   y~ - y = sum_j w_j omega_j (v_j - y) / sum_j w_j (1 + omega_j),  omega_j = e^eta_j - 1
 // is exact: the error is weighted by deviations from y and vanishes when the keys agree.
-// Subnormal sums are kept (no flushing but of weights), and sum_j w_j |v_j| stays below 2^128.
+// Subnormal sums are kept (no flushing but of weights). Where sum_j w_j |v_j| may reach 2^128, the
+// result is open.
 #pragma once
 
 #include <algorithm>
@@ -105,6 +106,7 @@ Enclosed<T> mean_in_f32(const SoftmaxTerms<T>& terms, std::span<const double> va
   deviation /= least;
   const T magnitude =
       (exact.magnitude * terms.total * (1 + terms.worst_relative) + flushed) / least;
+  if (may_overflow_f32(T(magnitude * terms.total))) return open_around(exact.mean);
   // Products and the quotient may be subnormal; W >= 1 - 3 u, so dividing does not amplify.
   const T underflow = magnitude > 0 ? static_cast<double>(values.size() + 2) * f32_subnormal : 0.0;
   const T error =
@@ -156,6 +158,7 @@ Enclosed<T> mean_of_rounded_products(const SoftmaxTerms<T>& terms, std::span<con
     magnitude += std::max(T(abs(product.low)), T(abs(product.high)));
     unit = std::min(unit, unit_between(to_double(product.low), to_double(product.high), storage));
   }
+  if (may_overflow_f32(magnitude)) return open_around(weighted_mean(terms, values).mean);
   if (!sums_exactly(to_double(magnitude), unit)) {
     const double additions = static_cast<double>(values.size() - 1);
     const T error = (gamma(additions) + additions * epsilon<T>()) * magnitude;

@@ -78,6 +78,7 @@ void fill_ar1(Draw& draw);
 // --- range: what the quantiser must survive ---
 void fill_outlier_channel(Draw& draw);
 void fill_massive(Draw& draw);
+void fill_near_overflow(Draw& draw);
 void fill_tiny(Draw& draw);
 void fill_subnormal(Draw& draw);
 void fill_signed_zeros(Draw& draw);

@@ -61,6 +61,26 @@ void fill_massive(Draw& draw) {
   keys.set(where, std::min(1e5, largest / 4));
 }
 
+void fill_near_overflow(Draw& draw) {
+  fill_normal(draw);
+  IndexerInputs& inputs = draw.inputs;
+  const Random random = draw.random(choice_stream);
+  const auto enlarge = [&](Tensor& tensor, std::int64_t first, std::int64_t count) {
+    const double largest = info(tensor.dtype()).largest;
+    for (std::int64_t i = first; i < std::min(first + count, tensor.size()); ++i) {
+      const double share = 1 - static_cast<double>(random.integer(i, 0, 7)) / 16;
+      tensor.set(i, std::copysign(largest * share, tensor.at(i)));
+    }
+  };
+  if (inputs.keys.empty()) return;
+  // Late ones, so that few rows see the pool. The last query has a neighbour that stays ordinary.
+  const std::int64_t row = random.integer(-1, inputs.rows() / 2, inputs.rows() - 1);
+  const std::int64_t pool_tokens = inputs.config.index_kpool;
+  enlarge(inputs.keys, row * draw.head_dim(), pool_tokens * draw.head_dim());
+  const std::int64_t vector = inputs.config.index_n_heads * draw.head_dim();
+  enlarge(inputs.queries, (inputs.rows() - 1) * vector, vector);
+}
+
 void fill_tiny(Draw& draw) {
   fill_normal(draw);
   Tensor& keys = draw.inputs.keys;

@@ -56,6 +56,8 @@ constexpr Fill table[] = {
      fill_signed_zeros},
     {"amax_edge", "amax at 448 * 2^k, one step beside it, at the tie 464 * 2^k, and 0", true,
      fill_amax_edge},
+    {"near_overflow", "one pool and one query near the largest number: sums leave binary32", true,
+     fill_near_overflow},
     {"e4m3_midpoints", "values half way between two codes: round to nearest even", true,
      fill_e4m3_midpoints},
 };

@@ -42,7 +42,7 @@ Check compare(const Bounded& rough, const Bounded& fine) {
   Tally tally("precision");
   for (std::size_t i = 0; i < rough.value.size(); ++i) {
     if (rough.value[i] != rough.value[i]) continue;  // a pool not visible
-    tally.compare(rough.value[i] >= fine.low[i] && rough.value[i] <= fine.high[i],
+    tally.compare(reference::admits(fine.low[i], fine.high[i], rough.value[i]),
                   utilisation(rough.value[i], fine.value[i], fine.low[i], fine.high[i]), [&] {
                     return fmt::format(
                         "element {}: {:.17g} in binary64, {:.17g} to {:.17g} in "

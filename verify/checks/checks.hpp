@@ -82,11 +82,17 @@ struct ParsedRow {
   std::string fault;                // empty, or why the row is not a selection
 };
 // Tokens of a row in any order: whole pools, distinct, in range, causal, the forced tail complete,
-// as many pools as the contract says.
+// as many pools as the contract says. `nan_pools` of the visible ones can't be selected.
 ParsedRow parse_selection(std::span<const std::int32_t> row, std::int64_t position,
-                          std::int64_t first_key, const IndexerConfig& config);
-// "structure": parse_selection of every row, and the columns of kernels/args.hpp.
-Check check_structure(const IndexerInputs& inputs, std::span<const std::int32_t> selection);
+                          std::int64_t first_key, const IndexerConfig& config,
+                          std::int64_t nan_pools = 0);
+// Pools of each row whose logit is NaN, by row.
+std::vector<std::int64_t> nan_pools(const IndexerInputs& inputs, std::span<const float> logits,
+                                    std::int64_t stride);
+// "structure": parse_selection of every row, and the columns of kernels/args.hpp. `nan_pools` by
+// row; empty: none.
+Check check_structure(const IndexerInputs& inputs, std::span<const std::int32_t> selection,
+                      std::span<const std::int64_t> nan_pools = {});
 // "tie_rule": the selection is exactly the one the documented rule makes from `logits`.
 Check check_tie_rule(const IndexerInputs& inputs, std::span<const float> logits,
                      std::int64_t stride, std::span<const std::int32_t> selection);
@@ -98,7 +104,7 @@ struct Certificate {
 };
 Certificate check_selection(const IndexerInputs& inputs, const LogitBounds& bounds,
                             const StoredPools& pools, std::span<const std::int32_t> selection,
-                            bool about_ties);
+                            bool about_ties, std::span<const std::int64_t> nan_pools = {});
 // Logits of every kind a top-k may meet (NaN, infinities, signed zeros, plateaus, a narrow range).
 std::vector<float> adversarial_logits(const IndexerInputs& inputs, std::int64_t stride,
                                       std::uint64_t seed);

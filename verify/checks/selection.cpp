@@ -129,7 +129,7 @@ Check check_tie_rule(const IndexerInputs& inputs, std::span<const float> logits,
 
 Certificate check_selection(const IndexerInputs& inputs, const LogitBounds& bounds,
                             const StoredPools& pools, std::span<const std::int32_t> selection,
-                            bool about_ties) {
+                            bool about_ties, std::span<const std::int64_t> nan_pools) {
   Certificate certificate;
   Tally tally("selection");
   const auto width = static_cast<std::size_t>(inputs.config.selection_width());
@@ -140,8 +140,9 @@ Certificate check_selection(const IndexerInputs& inputs, const LogitBounds& boun
   for (const auto& query : query_rows(inputs)) {
     const std::int64_t visible =
         reference::visible_pools(query.position, inputs.config.index_kpool);
-    const ParsedRow parsed = parse_selection(selection.subspan(row * width, width), query.position,
-                                             query.first_key, inputs.config);
+    const ParsedRow parsed =
+        parse_selection(selection.subspan(row * width, width), query.position, query.first_key,
+                        inputs.config, nan_pools.empty() ? 0 : nan_pools[row]);
     ++row;
     ++certificate.rows;
     const auto where = [&] {

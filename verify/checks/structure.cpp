@@ -1,5 +1,6 @@
 // A row of the selection as a data structure: what it says, and whether it may say it.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -20,12 +21,15 @@ std::string count_tokens(std::span<const std::int32_t> row, std::int64_t positio
     const std::int64_t token = entry - first_key;
     if (token < 0) return fmt::format("entry {} lies before the first token {}", entry, first_key);
     if (token > position)
-      return fmt::format("token {} lies after the query at {}", token, position);
+      return fmt::format("token {} of pool {} lies after the query at {}", token, token / kpool,
+                         position);
     tokens.push_back(token);
   }
   std::ranges::sort(tokens);
   const auto twice = std::ranges::adjacent_find(tokens);
-  if (twice != tokens.end()) return fmt::format("token {} is selected twice", *twice);
+  if (twice != tokens.end()) {
+    return fmt::format("token {} of pool {} is selected twice", *twice, *twice / kpool);
+  }
   for (const std::int64_t token : tokens) ++tokens_of[token / kpool];
   return {};
 }
@@ -33,7 +37,8 @@ std::string count_tokens(std::span<const std::int32_t> row, std::int64_t positio
 }  // namespace
 
 ParsedRow parse_selection(std::span<const std::int32_t> row, std::int64_t position,
-                          std::int64_t first_key, const IndexerConfig& config) {
+                          std::int64_t first_key, const IndexerConfig& config,
+                          std::int64_t nan_pools) {
   ParsedRow parsed;
   const std::int64_t kpool = config.index_kpool;
   const std::int64_t visible = (position + 1) / kpool, tail = (position + 1) % kpool;
@@ -51,25 +56,42 @@ ParsedRow parse_selection(std::span<const std::int32_t> row, std::int64_t positi
   const std::int64_t forced = config.index_kpool_always_select_tail ? tail : 0;
   const std::int64_t found = tokens_of.contains(visible) ? tokens_of.at(visible) : 0;
   if (found != forced) {
-    parsed.fault = fmt::format("{} tokens of the tail selected, expected {}", found, forced);
+    parsed.fault = fmt::format("{} tokens of the tail (pool {}) selected, expected {}", found,
+                               visible, forced);
     return parsed;
   }
-  const std::int64_t wanted = std::min(config.topk_pools(), visible);
+  const std::int64_t wanted = std::min(config.topk_pools(), visible - nan_pools);
   if (static_cast<std::int64_t>(parsed.pools.size()) != wanted) {
-    parsed.fault = fmt::format("{} pools selected, expected {}", parsed.pools.size(), wanted);
+    std::int64_t out = 0;
+    while (std::ranges::binary_search(parsed.pools, out)) ++out;
+    parsed.fault = fmt::format("{} pools selected, expected {}; pool {} is the first left out",
+                               parsed.pools.size(), wanted, out);
   }
   return parsed;
 }
 
-Check check_structure(const IndexerInputs& inputs, std::span<const std::int32_t> selection) {
+std::vector<std::int64_t> nan_pools(const IndexerInputs& inputs, std::span<const float> logits,
+                                    std::int64_t stride) {
+  std::vector<std::int64_t> result;
+  for (const auto& query : query_rows(inputs)) {
+    const std::size_t first = result.size() * static_cast<std::size_t>(stride);
+    const auto visible = static_cast<std::size_t>((query.position + 1) / inputs.config.index_kpool);
+    result.push_back(std::ranges::count_if(logits.subspan(first, visible),
+                                           [](float x) { return std::isnan(x); }));
+  }
+  return result;
+}
+
+Check check_structure(const IndexerInputs& inputs, std::span<const std::int32_t> selection,
+                      std::span<const std::int64_t> nan_pools) {
   Tally tally("structure");
   const auto width = static_cast<std::size_t>(inputs.config.selection_width());
   const std::int64_t kpool = inputs.config.index_kpool;
   std::size_t row = 0;
   for (const auto& query : query_rows(inputs)) {
     const auto entries = selection.subspan(row * width, width);
-    const ParsedRow parsed =
-        parse_selection(entries, query.position, query.first_key, inputs.config);
+    const ParsedRow parsed = parse_selection(entries, query.position, query.first_key,
+                                             inputs.config, nan_pools.empty() ? 0 : nan_pools[row]);
     const auto where = [&] {
       return fmt::format("sequence {}, token {}", query.request, query.position);
     };

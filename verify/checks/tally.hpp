@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,18 @@ class Tally {
   void note(std::string text) {
     if (check_.reason.empty()) check_.reason = std::move(text);
   }
+  // `open` of the elements compared may be anything, because binary32 may overflow on the way.
+  void excuse(std::int64_t open) {
+    if (open == 0) return;
+    std::string text = std::to_string(open);
+    text.append(" of ").append(std::to_string(check_.compared));
+    text.append(" values may overflow binary32 in a correct kernel: not judged");
+    if (2 * open > check_.compared) {
+      distrust(std::move(text));
+    } else {
+      note(std::move(text));
+    }
+  }
   std::int64_t compared() const { return check_.compared; }
   Check finish() && { return std::move(check_); }
 
@@ -52,7 +65,7 @@ class Tally {
 
 // How far `value` lies from `reference` towards the end of [low, high] on its side: 0 to 1.
 inline double utilisation(double value, double reference, double low, double high) {
-  if (value == reference) return 0;
+  if (value == reference || high - low == std::numeric_limits<double>::infinity()) return 0;
   const double room = value > reference ? high - reference : reference - low;
   const double error = value > reference ? value - reference : reference - value;
   return room > 0 ? error / room : 2;
