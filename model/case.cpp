@@ -43,6 +43,28 @@ void require_finite(const TensorFile& file, const std::string& name, std::int64_
   }
 }
 
+// Gate scores of -inf all through a pool would make its weights 0 / 0.
+void require_weights(const IndexerInputs& inputs, const std::filesystem::path& path) {
+  const std::int64_t kpool = inputs.config.index_kpool, dim = inputs.config.index_head_dim;
+  for (std::size_t s = 0; s < inputs.sequences.size(); ++s) {
+    const Sequence& sequence = inputs.sequences[s];
+    for (std::int64_t i = 0; i < sequence.length / kpool * dim; ++i) {
+      const std::int64_t pool = i / dim, channel = i % dim;
+      const auto masked = [&](std::int64_t j) {
+        const std::int64_t row = sequence.first_row + pool * kpool + j;
+        return inputs.gate_scores.at(row * dim + channel) == -HUGE_VAL;
+      };
+      std::int64_t j = 0;
+      while (j < kpool && masked(j)) ++j;
+      if (j < kpool) continue;
+      throw ConfigError(fmt::format(
+          "{}: gate_scores of sequence {}, pool {}, channel {} are all -inf; expected a token that "
+          "has a weight",
+          path.string(), s, pool, channel));
+    }
+  }
+}
+
 }  // namespace
 
 IndexerConfig read_indexer(const TensorFile& file, const JsonObject& description) {
@@ -115,6 +137,7 @@ Case read_case(const std::filesystem::path& path) {
                 : stage == "indexer" ? read_indexer_case(file, description)
                                      : read_fp8_case(file, description);
   result.name = path.stem().string();
+  require_weights(result.inputs, path);
   return result;
 }
 

@@ -73,6 +73,10 @@ std::vector<Record> read_records(const fs::path& path) {
   std::vector<Record> records;
   std::string line;
   for (std::int64_t count = 1; std::getline(stream, line); ++count) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) {
+      throw ConfigError(fmt::format("{}, line {}: found an empty line, expected one record a line",
+                                    path.string(), count));
+    }
     records.push_back(record_from_json(line, fmt::format("{}, line {}", path.string(), count)));
   }
   return records;

@@ -21,6 +21,14 @@ double read_number(const JsonValue& value) {
       fmt::format(R"(found the text "{}", expected a number, "nan", "inf" or "-inf")", text));
 }
 
+double read_utilisation(const JsonValue& value) {
+  const double utilisation = read_number(value);
+  if (!(utilisation >= 0)) {
+    value.fail(fmt::format("found {}, expected an error over its bound: 0 or more", utilisation));
+  }
+  return utilisation;
+}
+
 Seconds read_seconds(const JsonValue& value) { return Seconds(read_number(value)); }
 
 Bytes read_bytes(const JsonValue& value) { return Bytes(value.integer(0)); }
@@ -76,9 +84,9 @@ Check read_check(const JsonValue& value) {
   check.name = object["name"].text();
   check.status = read_status(object["status"]);
   check.reason = object["reason"].text();
-  check.utilisation = read_number(object["utilisation"]);
-  check.compared = object["compared"].integer();
-  check.violations = object["violations"].integer();
+  check.utilisation = read_utilisation(object["utilisation"]);
+  check.compared = object["compared"].integer(0);
+  check.violations = object["violations"].integer(0);
   return check;
 }
 
@@ -91,9 +99,9 @@ Verdict read_verdict(const JsonValue& value) {
   for (const JsonValue& check : object["checks"].array()) {
     verdict.checks.push_back(read_check(check));
   }
-  verdict.worst_utilisation = read_number(object["worst_utilisation"]);
-  verdict.rows = object["rows"].integer();
-  verdict.decidable_rows = object["decidable_rows"].integer();
+  verdict.worst_utilisation = read_utilisation(object["worst_utilisation"]);
+  verdict.rows = object["rows"].integer(0);
+  verdict.decidable_rows = object["decidable_rows"].integer(0);
   return verdict;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,22 @@ std::vector<Record> read_interrupted(const fs::path& path) {
 
 }  // namespace
 
+void require_writable_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path place = fs::absolute(folder, ignored);
+  while (!fs::exists(place, ignored) && place != place.parent_path()) place = place.parent_path();
+  const char* reason = nullptr;
+  if (!fs::is_directory(place, ignored)) {
+    reason = "is not a folder";
+  } else if (::access(place.c_str(), W_OK | X_OK) != 0) {
+    reason = std::strerror(errno);
+  }
+  if (reason == nullptr) return;
+  throw EnvironmentError(
+      fmt::format("{}: cannot be written: {}: {}; choose another place with --out", folder.string(),
+                  place.string(), reason));
+}
+
 Journal::Journal(fs::path folder, bool resume)
     : path_(folder / "records.partial.jsonl"), file_(nullptr, &std::fclose) {
   const bool interrupted = fs::exists(path_);
@@ -52,6 +69,7 @@ Journal::Journal(fs::path folder, bool resume)
   if (interrupted || !records_.empty()) {
     write_records(path_, records_);
   } else {
+    require_writable_folder(folder);
     made_folder_ = fs::create_directories(folder);
   }
   file_.reset(std::fopen(path_.c_str(), "ab"));

@@ -13,6 +13,11 @@ namespace {
 
 constexpr const char* group = "A problem of your own";
 
+// An unsigned option would take -1 for its largest value.
+std::string not_negative(const std::string& text) {
+  return text.starts_with('-') ? "found " + text + ", expected 0 or more" : std::string();
+}
+
 bool any_given(const std::vector<CLI::Option*>& options) {
   return std::any_of(options.begin(), options.end(),
                      [](const CLI::Option* option) { return option->count() > 0; });
@@ -39,7 +44,8 @@ void ProblemOptions::declare(CLI::App& app) {
               option("--chunk", problem.schedule.prefill_chunk, "prefill in chunks of (0: one)"),
               option("--drafts", problem.schedule.drafts, "speculative drafts per step, 0 to 6"),
               option("--page", problem.states_per_page, "pools a page holds"),
-              option("--seed", problem.seed, "of the inputs and of accepted drafts")};
+              option("--seed", problem.seed, "of the inputs and of accepted drafts")
+                  ->check(not_negative, "")};
 }
 
 bool ProblemOptions::any_shape() const { return any_given(shape); }
@@ -50,7 +56,7 @@ Problem ProblemOptions::parsed() const {
   out.lengths = parse_sizes("--lengths", lengths);
   out.indexer.index_kpool_always_select_tail = !no_tail;
   require_known("fill", out.fill, verify::fill_names());
-  validate(out, "command line: ");
+  validate(out, "command line");
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
 #include "indexpool/reports/cli/golden.hpp"
+#include "indexpool/reports/cli/journal.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/report.hpp"
@@ -110,6 +111,7 @@ int run_with(const RunOptions& options) {
   if (tokens < 1 || tokens > (std::int64_t{1} << 30)) {
     throw ConfigError(fmt::format("--tokens: found {}, expected 1 to 1G", options.tokens));
   }
+  require_writable_folder(options.out);
   const std::vector<fs::path> paths = case_paths(options);
   std::vector<Case> cases;
   for (const fs::path& path : paths) cases.push_back(read_case(path));

@@ -1,3 +1,4 @@
+#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -53,6 +54,18 @@ TEST(Verify, ReferenceAloneAgreesWithAGoldenCase) {
       {"verify", "--case", golden("kpool1_f32"), "--target", "reference", "--format", "csv"});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "reference"));
+}
+
+TEST(Run, APlaceThatCannotBeWrittenIsFoundBeforeTheWork) {
+  const Folder folder;
+  std::ofstream(folder.file("taken")) << "a file";
+  for (const char* command : {"run", "verify"}) {
+    const Outcome outcome = indexpool({command, "--out", folder.file("taken/report")});
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(contains(outcome.err, "is not a folder; choose another place with --out"))
+        << outcome.err;
+  }
 }
 
 TEST(Verify, AMissingDeviceIsTheEnvironmentsFault) {

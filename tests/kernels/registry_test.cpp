@@ -50,6 +50,24 @@ TEST(Registry, SmallRingsAndOddStridesAreRefused) {
   EXPECT_TRUE(append->unsupported(args).has_value());
 }
 
+TEST(Registry, BuffersThatBreakVectorAccessAreRefused) {
+  alignas(32) std::byte memory[32]{};
+  AppendArgs args;
+  args.shape.mode = numeric_mode("vllm_fp8");
+  args.cache.page_stride = 8448;
+  args.tail.block_stride = 4096;
+  const Kernel* append = find_kernel("simt", "append");
+  ASSERT_NE(append, nullptr);
+  for (std::byte** pointer : {&args.cache.pages, &args.tail.base}) {
+    *pointer = memory + 8;
+    const auto reason = append->unsupported(args);
+    ASSERT_TRUE(reason.has_value());
+    EXPECT_NE(reason->find("8 bytes past a multiple of 16"), std::string::npos) << *reason;
+    *pointer = memory + 16;
+    EXPECT_FALSE(append->unsupported(args).has_value());
+  }
+}
+
 TEST(CudaTarget, WithoutADeviceOrToolkitItSaysWhy) {
   try {
     const auto target = make_cuda_target();

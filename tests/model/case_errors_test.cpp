@@ -216,6 +216,12 @@ TEST(BadCase, InfinityIsRefusedInEveryInputButAsAClosedGate) {
   put("gate_scores", 129, -inf)(file);
   write_safetensors(folder / "closed.safetensors", file);
   EXPECT_EQ(read_case(folder / "closed.safetensors").inputs.gate_scores.at(129), -inf);
+  // The other tokens of that pool and channel: no weight is left.
+  const std::int64_t dim = file.tensors.at("gate_scores").dim(1);
+  for (std::int64_t row = 0; row < 4; ++row) put("gate_scores", row * dim + 129 % dim, -inf)(file);
+  write_safetensors(folder / "closed.safetensors", file);
+  expect_parts(config_error_of([&] { read_case(folder / "closed.safetensors"); }),
+               {"closed.safetensors", "sequence 0, pool 0", "all -inf"});
 }
 
 TEST(BadCase, MasksAreOneRunOfTokens) {

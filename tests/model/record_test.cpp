@@ -63,10 +63,10 @@ Verdict any_verdict() {
       *rc::gen::elementOf(std::vector<Status>(std::begin(all_statuses), std::end(all_statuses)));
   verdict.reason = any_text();
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
-    verdict.checks.push_back(
-        {any_text(), Status::marginal, any_text(), any_double(), any_count(), any_count()});
+    verdict.checks.push_back({any_text(), Status::marginal, any_text(), std::abs(any_double()),
+                              any_count(), any_count()});
   }
-  verdict.worst_utilisation = any_double();
+  verdict.worst_utilisation = std::abs(any_double());
   verdict.rows = any_count();
   verdict.decidable_rows = any_count();
   return verdict;
@@ -199,6 +199,9 @@ TEST(Record, ErrorsNamePlaceAndPointer) {
                {"r.jsonl, line 3: /verdict/status", "\"green\"", "passed"});
   expect_parts(edited_error(R"("utilisation":0.5)", R"("utilisation":"big")"),
                {"/verdict/checks/0/utilisation", "\"nan\""});
+  expect_parts(edited_error(R"("utilisation":0.5)", R"("utilisation":"nan")"),
+               {"/verdict/checks/0/utilisation", "0 or more"});
+  expect_parts(edited_error(R"("rows":0)", R"("rows":-1)"), {"/verdict/rows"});
   expect_parts(edited_error(R"("global_load_bytes":0)", R"("global_load_bytes":-1)"),
                {"/declared/global_load_bytes"});
   expect_parts(edited_error(R"("compared":10,)", ""), {"\"compared\" is missing"});
@@ -221,6 +224,8 @@ TEST(Record, FilesRoundTripAndErrorsNameTheLine) {
 
   write_bytes(path, text.substr(0, text.size() - 10));
   expect_parts(config_error_of([&] { read_records(path); }), {path.string() + ", line 3"});
+  write_bytes(path, text + "\n");
+  expect_parts(config_error_of([&] { read_records(path); }), {", line 4", "empty line"});
   write_records(path, {});
   EXPECT_TRUE(read_records(path).empty());
   expect_parts(config_error_of([&] { read_records(folder / "none.jsonl"); }), {"none.jsonl"});
