@@ -70,7 +70,7 @@ inline void add_shared_stores(Traffic& traffic, std::int64_t count, std::int64_t
 constexpr std::int64_t resident_blocks(std::int64_t promised, std::int64_t shared_bytes) {
   // sm_80 and sm_90 have at least 164 KB per SM, and each block takes 1 KB more than it asks for
   // (CUDA programming guide, technical specifications per compute capability).
-  constexpr std::int64_t shared_memory = 164 * 1024, reserved = 1024;
+  constexpr std::int64_t shared_memory = 164 << 10, reserved = 1024;
   return std::clamp<std::int64_t>(shared_memory / (shared_bytes + reserved), 1, promised);
 }
 

@@ -20,7 +20,7 @@ struct Access {
 };
 // Eight elements a lane: where they take two vectors, each instruction touches every sector.
 Access head_access(DType dtype, std::int64_t head_dim) {
-  const std::int64_t lane_bytes = channels_per_lane * info(dtype).bytes;
+  const std::int64_t lane_bytes = std::int64_t{channels_per_lane} * info(dtype).bytes;
   const std::int64_t instructions = std::max<std::int64_t>(1, lane_bytes / vector_bytes);
   const std::int64_t bytes = head_dim * info(dtype).bytes;
   return {bytes, instructions * bytes / sector};

@@ -149,7 +149,7 @@ void add_mma_row(Traffic& traffic, Multiply m, std::int64_t head_dim, std::int64
   add_shared_loads(traffic, groups * mma_loads(m, d), 512, 4);
   add_shared_loads(traffic, groups * mma_head_tiles(m, d), 32, 2);
   traffic.matrix_ops += groups * mma_loads(m, d) * 4;
-  traffic.shuffles += mma_warps * 3;
+  traffic.shuffles += std::int64_t{mma_warps} * 3;
   traffic.block_barriers += 1;
 }
 
@@ -157,7 +157,7 @@ void add_mma_row(Traffic& traffic, Multiply m, std::int64_t head_dim, std::int64
 void add_mma_block(Traffic& traffic, Multiply m, std::int64_t head_dim) {
   const std::int64_t code_row = head_dim * code_bytes(m);
   traffic.shuffles += mma_warps * (2 * code_row / chunk_bytes + (has_scales(m) ? 1 : 0));
-  add_shared_loads(traffic, mma_warps * 2 * code_row / mma_step_bytes, 512, 4);
+  add_shared_loads(traffic, std::int64_t{2} * mma_warps * code_row / mma_step_bytes, 512, 4);
 }
 
 std::string_view matrix_dtype(Multiply m) {
@@ -254,9 +254,10 @@ Work declared_fma_logits(const LogitsArgs& args) {
   std::int64_t stages = 0;
   for (std::int64_t first = 0; first < heads; first += fma_stage_heads, ++stages)
     add_fma_stage(per_row, head_dim, std::min<std::int64_t>(fma_stage_heads, heads - first));
-  add_shared_stores(per_row, fma_warps * fma_lane_pools, 128, 1);
+  add_shared_stores(per_row, std::int64_t{fma_warps} * fma_lane_pools, 128, 1);
   per_block.block_barriers = 1;
-  per_block.shuffles = fma_warps * fma_gathered_pools * code_row / chunk_bytes / warp_lanes * 2;
+  per_block.shuffles =
+      std::int64_t{2} * fma_warps * fma_gathered_pools * code_row / chunk_bytes / warp_lanes;
   PoolLookups lookups(args, fma_gathered_pools, false);
   std::int64_t weighed_pools = 0;
   for (const QueryTile& tile : known_tiles(args)) {

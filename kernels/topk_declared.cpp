@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::int64_t int32_limit = std::numeric_limits<std::int32_t>::max();
 // What a block may ask for on sm_80 (CUDA programming guide, technical specifications).
-constexpr std::int64_t shared_limit = 163 * 1024;
-constexpr std::int64_t warp_bytes = 32 * 4, vector_warp_bytes = 32 * 16;
+constexpr std::int64_t shared_limit = 163 << 10;
+constexpr std::int64_t warp_bytes = 128, vector_warp_bytes = 512;  // 4 and 16 bytes a lane
+constexpr std::int64_t warps = topk_warps, bins = topk_bins, pool_group = topk_pool_group;
 
 std::int64_t visible_to(const TopkArgs& args, std::int64_t row) {
   if (args.host_rows == nullptr) return args.logits_stride;
@@ -27,7 +28,7 @@ struct RowSplit {
   std::int64_t share = 0, full = 0, rest = 0;  // pools of a segment, full ones, pools of the last
 
   explicit RowSplit(std::int64_t pools) {
-    share = blocks_for(pools, topk_warps * topk_pool_group) * topk_pool_group;
+    share = blocks_for(pools, warps * pool_group) * pool_group;
     full = share == 0 ? 0 : pools / share;
     rest = pools - full * share;
   }
@@ -64,22 +65,22 @@ std::int64_t steps_over(std::int64_t pools) {
 }
 
 void add_digit(Traffic& traffic, std::int64_t pools) {
-  add_shared_stores(traffic, topk_bins * 32 * 4 / vector_warp_bytes, vector_warp_bytes, 4);
+  add_shared_stores(traffic, bins * 32 * 4 / vector_warp_bytes, vector_warp_bytes, 4);
   traffic.shared_store.value += pools * 4;  // counts, each lane in its own bank
   traffic.shared_wavefronts += steps_over(pools);
-  add_shared_loads(traffic, topk_warps * 32, warp_bytes, 1);
-  traffic.shuffles += topk_warps * 5;
+  add_shared_loads(traffic, warps * 32, warp_bytes, 1);
+  traffic.shuffles += warps * 5;
   add_shared_stores(traffic, topk_warps, 4, 1);
-  add_shared_loads(traffic, topk_warps * topk_warps, 4, 1);
+  add_shared_loads(traffic, warps * warps, 4, 1);
   add_shared_stores(traffic, 1, 8, 1);
   add_shared_loads(traffic, topk_warps, 8, 2);
   traffic.block_barriers += 4;
 }
 
 void add_shares(Traffic& traffic) {
-  traffic.shuffles += topk_warps * 2 * 5;
+  traffic.shuffles += warps * 2 * 5;
   add_shared_stores(traffic, topk_warps, 8, 1);
-  add_shared_loads(traffic, topk_warps * topk_warps, 8, 2);
+  add_shared_loads(traffic, warps * warps, 8, 2);
   traffic.block_barriers += 1;
 }
 

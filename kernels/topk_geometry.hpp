@@ -31,7 +31,7 @@ constexpr std::int64_t topk_list_row(std::int64_t topk_pools) {
 constexpr std::int64_t topk_shared_bytes(std::int64_t topk_pools) {
   const std::int64_t counts = std::int64_t{topk_bins} * 32 * 4;
   const std::int64_t lists = topk_warps * topk_list_row(topk_pools) * 4;
-  return std::max(counts, lists) + topk_warps * 4 + topk_warps * 8 + 16;
+  return std::max(counts, lists) + std::int64_t{topk_warps} * (4 + 8) + 16;
 }
 constexpr TopkShared topk_shared(std::int64_t topk_pools) {
   TopkShared at{};

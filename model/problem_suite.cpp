@@ -1,5 +1,7 @@
 // Suites: {"name", "why", "cases": [{axis: [values, ...], ...}, ...]}. A case stands for the
 // cartesian product of its axes; an absent axis has its default.
+#include <ranges>
+
 #include <fmt/format.h>
 
 #include "indexpool/model/error.hpp"
@@ -88,9 +90,9 @@ void append_product(const JsonValue& value, std::vector<Problem>& problems) {
   for (std::int64_t index = 0; index < size; ++index) {
     Problem problem;
     std::int64_t rest = index;
-    for (auto axis = named.rbegin(); axis != named.rend(); ++axis) {
-      const auto count = static_cast<std::int64_t>(axis->values.size());
-      axis->axis->set(axis->values[static_cast<std::size_t>(rest % count)], problem);
+    for (const auto& axis : std::views::reverse(named)) {
+      const auto count = static_cast<std::int64_t>(axis.values.size());
+      axis.axis->set(axis.values[static_cast<std::size_t>(rest % count)], problem);
       rest /= count;
     }
     validate_in_case(problem, value);
