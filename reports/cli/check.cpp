@@ -1,4 +1,4 @@
-// indexpool check: verdicts about a kernel that ran elsewhere.
+// indexpool check: verdicts about a kernel that ran elsewhere, or that a shared object holds.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "indexpool/model/error.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/names.hpp"
+#include "indexpool/reports/cli/plugin_check.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/report.hpp"
 #include "indexpool/verify/foreign/manifest.hpp"
@@ -23,6 +24,8 @@ struct CheckOptions {
   std::vector<std::string> only;
   verify::ForeignContract contract;
   FormatOption format;
+  PluginCheck plugin;
+  std::vector<CLI::Option*> of_folders;  // those that mean nothing with --plugin
 };
 
 // A case with what came back, read and checked before anything is judged.
@@ -98,8 +101,7 @@ std::vector<Record> judge(const std::vector<Job>& jobs, const CheckOptions& opti
   return records;
 }
 
-int check_with(const CheckOptions& options) {
-  const reports::Format format = options.format.parsed();
+int check_folder_with(const CheckOptions& options, reports::Format format) {
   const std::vector<Job> jobs = read_jobs(options);
   const std::vector<Record> records = judge(jobs, options);
   if (!options.out.empty()) {
@@ -116,40 +118,68 @@ int check_with(const CheckOptions& options) {
   return exit_code(records);
 }
 
+int check_with(const CheckOptions& options) {
+  const reports::Format format = options.format.parsed();
+  if (options.plugin.given()) {
+    for (const CLI::Option* option : options.of_folders) {
+      if (option->count() == 0) continue;
+      throw ConfigError(option->get_name() + " and --plugin exclude each other");
+    }
+    return check_plugin_with(options.plugin, format, options.out);
+  }
+  options.plugin.require_none();
+  if (options.folder.empty()) {
+    throw ConfigError(
+        "nothing to check: give a folder that `indexpool export` wrote, or --plugin libmine.so");
+  }
+  return check_folder_with(options, format);
+}
+
 std::function<int()> declare_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   verify::ForeignContract& contract = options->contract;
-  app.add_option("folder", options->folder, "folder that `indexpool export` wrote")->required();
-  app.add_option("--only", options->only, "cases, by their id in the manifest")->expected(1, -1);
-  app.add_option("--mode", contract.mode, "numeric mode of the kernel (default: the case's)");
-  app.add_option("--layout", contract.layout,
-                 "of the pools: " + verify::layout_names() + " (default: by what came back)");
-  app.add_option("--tail", contract.tail, "columns of the tail: any, fixed or compacted")
-      ->capture_default_str();
-  app.add_option("--order", contract.order, "of the selected pools: any or ascending")
-      ->capture_default_str();
-  app.add_option("--accumulation", contract.accumulation,
-                 "of dot products: f32, mma_f16, mma_e4m3 or mma_i8")
-      ->capture_default_str();
-  app.add_flag("--deterministic", contract.deterministic,
-               "the kernel claims the tie rule: the lower pool wins");
-  app.add_option("--operation", contract.operations,
-                 "judge only these: pool, quantize_query, logits, topk")
-      ->expected(1, -1);
-  app.add_option("--name", contract.implementation, "what reports call the kernel")
-      ->capture_default_str();
+  options->of_folders = {
+      app.add_option("folder", options->folder, "folder that `indexpool export` wrote"),
+      app.add_option("--only", options->only, "cases, by their id in the manifest")
+          ->expected(1, -1),
+      app.add_option("--layout", contract.layout,
+                     "of the pools: " + verify::layout_names() + " (default: by what came back)"),
+      app.add_option("--tail", contract.tail, "columns of the tail: any, fixed or compacted")
+          ->capture_default_str(),
+      app.add_option("--order", contract.order, "of the selected pools: any or ascending")
+          ->capture_default_str(),
+      app.add_option("--accumulation", contract.accumulation,
+                     "of dot products: f32, mma_f16, mma_e4m3 or mma_i8")
+          ->capture_default_str(),
+      app.add_flag("--deterministic", contract.deterministic,
+                   "the kernel claims the tie rule: the lower pool wins"),
+      app.add_option("--operation", contract.operations,
+                     "judge only these: pool, quantize_query, logits, topk")
+          ->expected(1, -1),
+      app.add_option("--name", contract.implementation, "what reports call the kernel")
+          ->capture_default_str()};
+  options->plugin.declare(app);
+  CLI::Option* mode = app.get_option("--mode");
+  mode->description(
+      "numeric mode, of the problem (--plugin) or of the kernel (folder: default the case's)");
   app.add_option("--out", options->out, "folder for the report and records.jsonl");
   options->format.declare(app);
-  return [options] { return check_with(*options); };
+  return [options, mode] {
+    if (mode->count() > 0) options->contract.mode = options->plugin.problem.problem.mode;
+    return check_with(*options);
+  };
 }
 
 }  // namespace
 
 extern const Command check_command = {
-    "check", "Certify outputs of a kernel that ran elsewhere, on cases that `export` wrote",
+    "check",
+    "Certify a kernel that ran elsewhere, on cases that `export` wrote, or one in a shared object",
     "  indexpool check cases\n"
     "  indexpool check cases --layout token_pages --tail compacted --accumulation mma_e4m3\n"
-    "  indexpool check cases --operation topk --deterministic --out results\n",
+    "  indexpool check cases --operation topk --deterministic --out results\n"
+    "  indexpool check --plugin libmine.so --suite ci --time-limit 10\n"
+    "  indexpool check --plugin libmine.so --mode bf16 --lengths 5,64,259 --fill ties\n",
     declare_check};
 
 }  // namespace indexpool::cli
