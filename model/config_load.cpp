@@ -1,5 +1,6 @@
 // Devices from JSON, the key's name carrying the unit.
-#include <cmath>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,26 +11,50 @@
 namespace indexpool {
 namespace {
 
-double positive(const JsonValue& value) {
+// What a constant of a unit can be on any device there is or may soon be: outside, its unit was
+// mistaken, and sums of times would leave what a double holds. The key's end names the unit.
+struct Bounds {
+  std::string_view key_end;
+  double low, high;
+};
+constexpr Bounds bounds_by_unit[] = {
+    {"_bytes_per_s", 1e6, 1e18},
+    {"_flop_per_s", 1e6, 1e21},
+    {"_per_clock_per_sm", 1, 1e6},
+    {"_bytes", 1, 1e15},
+    {"_exponent", 0.1, 1e3},
+    {"_hz", 1e6, 1e12},
+    {"_s", 1e-12, 1},
+};
+
+const Bounds& bounds_of(std::string_view key) {
+  for (const Bounds& bounds : bounds_by_unit) {
+    if (key.ends_with(bounds.key_end)) return bounds;
+  }
+  throw InternalError("a device's key without a unit: " + std::string(key));
+}
+
+double within(const JsonValue& value, const Bounds& bounds) {
   const double number = value.number();
-  if (!std::isfinite(number) || number <= 0) {
-    value.fail(fmt::format("found {}, expected a finite number above 0", number));
+  if (!(number >= bounds.low && number <= bounds.high)) {
+    value.fail(
+        fmt::format("found {}, expected a number from {} to {}", number, bounds.low, bounds.high));
   }
   return number;
 }
 
-Constant read_constant(const JsonValue& value) {
+// `key` names the unit.
+Constant read_constant(const JsonValue& value, std::string_view key) {
   const JsonObject object = value.object({"value", "low", "high", "source"});
-  Constant constant{positive(object["value"]), positive(object["low"]), positive(object["high"]),
-                    sourced_text(object["source"])};
+  const Bounds& bounds = bounds_of(key);
+  Constant constant{within(object["value"], bounds), within(object["low"], bounds),
+                    within(object["high"], bounds), sourced_text(object["source"])};
   if (constant.low > constant.value || constant.value > constant.high) {
     value.fail(fmt::format("found low {}, value {}, high {}; expected low <= value <= high",
                            constant.low, constant.value, constant.high));
   }
   return constant;
 }
-
-std::int64_t read_size(const JsonValue& value) { return value.integer(1); }
 
 std::string read_compute_capability(const JsonValue& value) {
   std::string text = value.text();
@@ -56,19 +81,20 @@ void check_rates(const DeviceSpec& device, const JsonObject& object) {
 }
 
 void read_constants(const JsonObject& object, DeviceSpec& device) {
-  device.sm_clock_hz = read_constant(object["sm_clock_hz"]);
-  device.hbm_peak_bytes_per_s = read_constant(object["hbm_peak_bytes_per_s"]);
-  device.hbm_read_bytes_per_s = read_constant(object["hbm_read_bytes_per_s"]);
-  device.hbm_write_bytes_per_s = read_constant(object["hbm_write_bytes_per_s"]);
-  device.hbm_copy_bytes_per_s = read_constant(object["hbm_copy_bytes_per_s"]);
-  device.hbm_loaded_latency_s = read_constant(object["hbm_loaded_latency_s"]);
-  device.l2_bytes_per_s = read_constant(object["l2_bytes_per_s"]);
-  device.l2_residency_bytes = read_constant(object["l2_residency_bytes"]);
-  device.l2_residency_exponent = read_constant(object["l2_residency_exponent"]);
-  device.shared_bytes_per_clock_per_sm = read_constant(object["shared_bytes_per_clock_per_sm"]);
-  device.launch_s = read_constant(object["launch_s"]);
-  device.graph_launch_s = read_constant(object["graph_launch_s"]);
-  device.f32_flop_per_s = read_constant(object["f32_flop_per_s"]);
+  const auto constant = [&](const char* key) { return read_constant(object[key], key); };
+  device.sm_clock_hz = constant("sm_clock_hz");
+  device.hbm_peak_bytes_per_s = constant("hbm_peak_bytes_per_s");
+  device.hbm_read_bytes_per_s = constant("hbm_read_bytes_per_s");
+  device.hbm_write_bytes_per_s = constant("hbm_write_bytes_per_s");
+  device.hbm_copy_bytes_per_s = constant("hbm_copy_bytes_per_s");
+  device.hbm_loaded_latency_s = constant("hbm_loaded_latency_s");
+  device.l2_bytes_per_s = constant("l2_bytes_per_s");
+  device.l2_residency_bytes = constant("l2_residency_bytes");
+  device.l2_residency_exponent = constant("l2_residency_exponent");
+  device.shared_bytes_per_clock_per_sm = constant("shared_bytes_per_clock_per_sm");
+  device.launch_s = constant("launch_s");
+  device.graph_launch_s = constant("graph_launch_s");
+  device.f32_flop_per_s = constant("f32_flop_per_s");
 }
 
 DeviceSpec read_device(const JsonValue& root) {
@@ -98,15 +124,16 @@ DeviceSpec read_device(const JsonValue& root) {
   device.name = sourced_text(object["name"]);
   device.source = sourced_text(object["source"]);
   device.compute_capability = read_compute_capability(object["compute_capability"]);
-  device.sm_count = read_size(object["sm_count"]);
-  device.warps_per_sm = read_size(object["warps_per_sm"]);
-  device.memory = Bytes(read_size(object["memory_bytes"]));
-  device.l2_capacity = Bytes(read_size(object["l2_capacity_bytes"]));
-  device.shared_memory_per_sm = Bytes(read_size(object["shared_memory_per_sm_bytes"]));
+  constexpr std::int64_t most_units = 1 << 20, most_bytes = std::int64_t{1} << 50;
+  device.sm_count = object["sm_count"].integer(1, most_units);
+  device.warps_per_sm = object["warps_per_sm"].integer(1, most_units);
+  device.memory = Bytes(object["memory_bytes"].integer(1, most_bytes));
+  device.l2_capacity = Bytes(object["l2_capacity_bytes"].integer(1, most_bytes));
+  device.shared_memory_per_sm = Bytes(object["shared_memory_per_sm_bytes"].integer(1, most_bytes));
   read_constants(object, device);
   for (const auto& [dtype, rate] : object["matrix_flop_per_s"].members()) {
     if (!dtype_from_name(dtype)) rate.fail("expected a dtype's name as key, for example \"bf16\"");
-    device.matrix_flop_per_s[dtype] = read_constant(rate);
+    device.matrix_flop_per_s[dtype] = read_constant(rate, "matrix_flop_per_s");
   }
   check_rates(device, object);
   return device;

@@ -24,6 +24,20 @@ Bytes allocator_rounded(Bytes bytes) {
   return Bytes(checked_product(divided_up(bytes.value, step), step, "rounded bytes"));
 }
 
+namespace {
+
+void count_layers(std::vector<LayerGroup>& groups, const LayerSpec& layer, std::int64_t count) {
+  const auto same = std::find_if(groups.begin(), groups.end(),
+                                 [&](const LayerGroup& group) { return group.layer == layer; });
+  if (same == groups.end()) {
+    groups.push_back({layer, count});
+  } else {
+    same->count += count;
+  }
+}
+
+}  // namespace
+
 Stage::Stage(const Architecture& architecture, const MemoryRequest& request,
              std::vector<LayerSpec> layers, bool first, bool last)
     : architecture_(architecture), request_(request), first_(first), last_(last) {
@@ -31,15 +45,17 @@ Stage::Stage(const Architecture& architecture, const MemoryRequest& request,
     drafting_ = static_cast<std::int64_t>(architecture.draft_layers.size());
     layers.insert(layers.end(), architecture.draft_layers.begin(), architecture.draft_layers.end());
   }
-  for (const LayerSpec& layer : layers) {
-    const auto same = std::find_if(groups_.begin(), groups_.end(),
-                                   [&](const LayerGroup& group) { return group.layer == layer; });
-    if (same == groups_.end()) {
-      groups_.push_back({layer, 1});
-    } else {
-      ++same->count;
-    }
+  for (const LayerSpec& layer : layers) count_layers(groups_, layer, 1);
+}
+
+std::vector<LayerGroup> Stage::cache_groups() const {
+  std::vector<LayerGroup> merged;
+  for (const LayerGroup& group : groups_) {
+    LayerSpec layer = group.layer;
+    layer.mlp = MlpKind::dense;
+    count_layers(merged, layer, group.count);
   }
+  return merged;
 }
 
 std::int64_t Stage::layers_with(bool (*has)(const LayerSpec&)) const {

@@ -24,6 +24,8 @@ class Stage {
   const Architecture& architecture() const { return architecture_; }
   const MemoryRequest& request() const { return request_; }
   const std::vector<LayerGroup>& groups() const { return groups_; }
+  // The same without regard to the feed-forward part: what caches depend on.
+  std::vector<LayerGroup> cache_groups() const;
   bool first() const { return first_; }
   bool last() const { return last_; }
   std::int64_t drafting() const { return drafting_; }  // drafting layers, on the last stage

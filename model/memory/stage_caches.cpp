@@ -147,7 +147,7 @@ void add_windows(Stage& stage, std::int64_t layers) {
 void add_compressor_states(Stage& stage) {
   const Architecture& a = stage.architecture();
   const std::int64_t sequences = stage.request().sequences;
-  for (const LayerGroup& group : stage.groups()) {
+  for (const LayerGroup& group : stage.cache_groups()) {
     const std::int64_t ratio = group.layer.compress_ratio;
     if (ratio == 0) continue;
     const std::int64_t fold = group.layer.indexer ? 2 : 1;
@@ -198,7 +198,7 @@ void add_linear_states(Stage& stage, const LayerGroup& group) {
   std::int64_t bytes = state;
   if (request.engine == Engine::vllm) {
     // Its page is as large as the latents' (or keys') of a block.
-    for (const LayerGroup& other : stage.groups()) {
+    for (const LayerGroup& other : stage.cache_groups()) {
       if (is_linear(other.layer)) continue;
       bytes = std::max(bytes, product({block_tokens(stage), entry_on_rank(stage, other.layer)},
                                       "bytes of a page"));
@@ -265,12 +265,12 @@ std::int64_t block_tokens(const Stage& stage) {
 void add_caches(Stage& stage) {
   const std::int64_t indexed =
       stage.layers_with([](const LayerSpec& layer) { return layer.indexer; });
-  for (const LayerGroup& group : stage.groups()) add_entries(stage, group);
+  for (const LayerGroup& group : stage.cache_groups()) add_entries(stage, group);
   add_index_keys(stage, indexed);
   add_windows(stage, stage.layers_with(is_windowed));
   add_compressor_states(stage);
   add_tails(stage, indexed);
-  for (const LayerGroup& group : stage.groups()) add_linear_states(stage, group);
+  for (const LayerGroup& group : stage.cache_groups()) add_linear_states(stage, group);
 }
 
 }  // namespace indexpool

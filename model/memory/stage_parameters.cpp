@@ -13,7 +13,7 @@ namespace {
 
 struct Group {
   std::string name;
-  Bytes bytes;                // on one rank
+  Bytes bytes, whole;         // on one rank, and of all
   std::int64_t elements = 0;  // of all ranks
   std::vector<std::string> formats;
 };
@@ -43,6 +43,10 @@ class Groups {
     for (const ParameterTensor& tensor : tensors) {
       const Bytes one = parameter_bytes(architecture, tensor, stage_.request().tensor_parallel);
       Group& group = named(tensor.group);
+      group.whole = Bytes(checked_sum(
+          group.whole.value,
+          product({parameter_bytes(architecture, tensor).value, layers}, "bytes of parameters"),
+          "bytes of parameters"));
       group.bytes =
           Bytes(checked_sum(group.bytes.value, product({one.value, layers}, "bytes of parameters"),
                             "bytes of parameters"));
@@ -60,7 +64,10 @@ class Groups {
     for (const Group& group : groups_) {
       std::string formula =
           fmt::format("{} elements ({})", group.elements, fmt::join(group.formats, "; "));
-      if (ranks > 1) formula += fmt::format(", this rank's share of {}", ranks);
+      if (ranks > 1) {
+        formula += group.bytes == group.whole ? ", whole on every rank"
+                                              : fmt::format(", this rank's share of {}", ranks);
+      }
       stage_.add_unrounded({MemoryKind::parameters, group.name, group.bytes, 0, std::move(formula),
                             stage_.architecture().source});
     }
@@ -71,7 +78,7 @@ class Groups {
     for (Group& group : groups_) {
       if (group.name == name) return group;
     }
-    return groups_.emplace_back(Group{name, {}, 0, {}});
+    return groups_.emplace_back(Group{name, {}, {}, 0, {}});
   }
 
   Stage& stage_;

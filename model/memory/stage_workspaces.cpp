@@ -64,7 +64,9 @@ void add_decode_logits(Stage& stage) {
 
 // Index keys of a prefill's requests, brought together from their pages.
 void add_gather(Stage& stage) {
-  if (stage.request().engine != Engine::vllm) return;
+  const IndexPooling pooling = stage.architecture().pooling;
+  const bool gathers = pooling != IndexPooling::mean && pooling != IndexPooling::block_scores;
+  if (stage.request().engine != Engine::vllm || !gathers) return;
   const std::int64_t states =
       serving::gather_states(stage.request().tokens, stage.tokens_per_key());
   const Bytes key(index_key_bytes(stage.architecture(), stage.index()));

@@ -1,7 +1,7 @@
 #include "indexpool/reports/cli/forecast.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/kernel.hpp"
@@ -126,24 +126,6 @@ void add(Prediction& sum, const Prediction& next, Seconds& longest) {
   sum.memory = std::max(sum.memory, next.memory);
 }
 
-// Operations of a prompt so far.
-struct PromptSum {
-  std::vector<OperationForecast> operations;
-  std::vector<Seconds> longest;
-
-  void add_chunk(const std::vector<OperationForecast>& chunk) {
-    operations.resize(chunk.size());
-    longest.resize(chunk.size());
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      operations[i].op = chunk[i].op;
-      operations[i].kernel = chunk[i].kernel;
-      operations[i].refusal = chunk[i].refusal;
-      operations[i].work.traffic += chunk[i].work.traffic;
-      add(operations[i].prediction, chunk[i].prediction, longest[i]);
-    }
-  }
-};
-
 // The tokens [start, end) of a prompt.
 std::vector<OperationForecast> chunk_forecast(const Shapes& shapes, const DeviceSpec& device,
                                               std::int64_t start, std::int64_t end) {
@@ -156,6 +138,94 @@ std::vector<OperationForecast> chunk_forecast(const Shapes& shapes, const Device
   chunk.push_back(forecast_topk(shapes, rows, end, device));
   return chunk;
 }
+
+// Where a prompt's whole chunks are looked at: the first 32 each, then steps that grow by an
+// eighth, and the last. A chunk's cost grows with its start like a straight line, or in long pieces
+// of lines; between two samples it is taken as one.
+std::vector<std::int64_t> sampled_chunks(std::int64_t chunks) {
+  constexpr std::int64_t each = 16, fraction = 4;
+  std::vector<std::int64_t> samples;
+  for (std::int64_t at = 0; at < chunks; at += at < each ? 1 : at / fraction) samples.push_back(at);
+  if (!samples.empty() && samples.back() != chunks - 1) samples.push_back(chunks - 1);
+  return samples;
+}
+
+// Chunk after chunk: f(i + 1) + ... + f(j) along the line from f(i) to f(j).
+double line_sum(double from, double to, std::int64_t chunks) {
+  return static_cast<double>(chunks) * (from + to) / 2 + (to - from) / 2;
+}
+
+Prediction between(const Prediction& from, const Prediction& to, std::int64_t chunks) {
+  Prediction sum = to;
+  const auto line = [&](Seconds Prediction::*part) {
+    (sum.*part).value = line_sum((from.*part).value, (to.*part).value, chunks);
+  };
+  line(&Prediction::time);
+  line(&Prediction::low);
+  line(&Prediction::high);
+  sum.hbm_bytes = Bytes(static_cast<std::int64_t>(line_sum(
+      static_cast<double>(from.hbm_bytes.value), static_cast<double>(to.hbm_bytes.value), chunks)));
+  return sum;
+}
+
+// Forecasts of whole chunks by their number, made once for all prompts.
+class Chunks {
+ public:
+  Chunks(const Shapes& shapes, const DeviceSpec& device) : shapes_(shapes), device_(device) {}
+
+  std::vector<OperationForecast> prompt(std::int64_t tokens) {
+    const std::int64_t whole = tokens / prefill_chunk;
+    std::vector<OperationForecast> sum;
+    std::vector<Seconds> longest;
+    std::int64_t last = 0;
+    for (const std::int64_t at : sampled_chunks(whole)) {
+      const std::vector<OperationForecast>& chunk = whole_chunk(at);
+      const std::vector<OperationForecast>& before = whole_chunk(last);
+      join(sum, longest, chunk, [&](std::size_t i) {
+        return at - last > 1 ? between(before[i].prediction, chunk[i].prediction, at - last)
+                             : chunk[i].prediction;
+      });
+      last = at;
+    }
+    if (whole * prefill_chunk < tokens) {
+      const auto rest = chunk_forecast(shapes_, device_, whole * prefill_chunk, tokens);
+      join(sum, longest, rest, [&](std::size_t i) { return rest[i].prediction; });
+    }
+    return sum;
+  }
+
+ private:
+  const std::vector<OperationForecast>& whole_chunk(std::int64_t number) {
+    const auto found = made_.find(number);
+    if (found != made_.end()) return found->second;
+    const std::int64_t start = number * prefill_chunk;
+    return made_.emplace(number, chunk_forecast(shapes_, device_, start, start + prefill_chunk))
+        .first->second;
+  }
+
+  // `longest` is each operation's longest chunk, whose limit names the limit of the sum.
+  template <class Part>
+  static void join(std::vector<OperationForecast>& sum, std::vector<Seconds>& longest,
+                   const std::vector<OperationForecast>& chunk, Part part) {
+    sum.resize(chunk.size());
+    longest.resize(chunk.size());
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      sum[i].op = chunk[i].op;
+      sum[i].kernel = chunk[i].kernel;
+      sum[i].refusal = chunk[i].refusal;
+      Prediction next = part(i);
+      const bool limits = chunk[i].prediction.time >= longest[i];
+      if (limits) longest[i] = chunk[i].prediction.time;
+      if (!limits) next.bound_by = sum[i].prediction.bound_by;
+      Seconds always;  // add() takes the limit of the longer part: here of `next`
+      add(sum[i].prediction, next, always);
+    }
+  }
+
+  const Shapes& shapes_;
+  const DeviceSpec& device_;
+  std::map<std::int64_t, std::vector<OperationForecast>> made_;
+};
 
 }  // namespace
 
@@ -181,17 +251,9 @@ std::vector<std::vector<OperationForecast>> prefill(const ArchitectureConfig& ar
                                                     const DeviceSpec& device,
                                                     const std::vector<std::int64_t>& tokens) {
   const Shapes shapes(architecture);
+  Chunks chunks(shapes, device);
   std::vector<std::vector<OperationForecast>> prompts;
-  PromptSum whole_chunks;  // shared by all prompts that are at least as long
-  std::int64_t start = 0;
-  for (const std::int64_t length : tokens) {
-    for (; start + prefill_chunk <= length; start += prefill_chunk) {
-      whole_chunks.add_chunk(chunk_forecast(shapes, device, start, start + prefill_chunk));
-    }
-    PromptSum prompt = whole_chunks;
-    if (start < length) prompt.add_chunk(chunk_forecast(shapes, device, start, length));
-    prompts.push_back(std::move(prompt.operations));
-  }
+  for (const std::int64_t length : tokens) prompts.push_back(chunks.prompt(length));
   return prompts;
 }
 

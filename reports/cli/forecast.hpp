@@ -24,8 +24,9 @@ struct OperationForecast {
 // tokens; the token closes a pool, the dearest case of append.
 std::vector<OperationForecast> decode_step(const ArchitectureConfig& architecture,
                                            const DeviceSpec& device, std::int64_t tokens);
-// pool, quantize_query, logits and topk for whole prompts of these lengths (ascending), each in
-// chunks of `prefill_chunk` tokens one after the other.
+// pool, quantize_query, logits and topk for whole prompts of these lengths, each in
+// chunks of `prefill_chunk` tokens one after the other. Their `work` stays empty. Long prompts are
+// summed along lines between sampled chunks, so that any length takes milliseconds.
 inline constexpr std::int64_t prefill_chunk = 8192;
 std::vector<std::vector<OperationForecast>> prefill(const ArchitectureConfig& architecture,
                                                     const DeviceSpec& device,

@@ -1,111 +1,105 @@
-// indexpool predict: memory and time of a model's indexer on a device.
-#include <filesystem>
+// indexpool predict: memory of a model on its GPUs, and the time of its indexer.
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "indexpool/model/architecture.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/error.hpp"
+#include "indexpool/model/memory/plan.hpp"
 #include "indexpool/model/record.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
+#include "indexpool/reports/cli/memory_options.hpp"
 #include "indexpool/reports/cli/names.hpp"
+#include "indexpool/reports/cli/predict_tables.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/quantity.hpp"
-#include "indexpool/reports/table.hpp"
 
 namespace indexpool::cli {
 namespace {
 
-using reports::Cell;
-using reports::Table;
-
 struct PredictOptions {
-  std::string model = "glm-5.3-flash", device = "a100-sxm4-80gb", tokens = "1M", out;
+  std::string model = "glm-5.3-flash", config, device = "a100-sxm4-80gb", tokens = "1M", out;
+  std::string only = "all";
+  bool max_tokens = false, explain = false;
+  MemoryOptions memory;
   FormatOption format;
 };
 
-Table empty_table() {
-  return {{{"tokens", "tokens", true},
-           {"phase", "phase"},
-           {"what", "what"},
-           {"kernel", "kernel"},
-           {"layers", "layers", true},
-           {"bytes", "bytes", true},
-           {"time_s", "time", true},
-           {"time_low_s", "low", true},
-           {"time_high_s", "high", true},
-           {"limited_by", "limited by"}},
-          {}};
+constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+constexpr std::int64_t most_timed = std::int64_t{1} << 30;  // kernels count positions in 31 bits
+
+// A model by name, or from a checkpoint's config.json whatever its file is called.
+Architecture chosen_model(const PredictOptions& options) {
+  if (options.config.empty()) return load_model(options.model);
+  const bool path =
+      options.config.find('/') != std::string::npos || options.config.ends_with(".json");
+  return load_model(path ? options.config : "./" + options.config);
 }
 
-Cell time_cell(Seconds time) { return {reports::format_seconds(time.value), time.value}; }
-Cell bytes_cell(Bytes bytes) {
-  return {reports::format_bytes(static_cast<double>(bytes.value)), bytes.value};
-}
-
-void add_memory(Table& table, std::int64_t tokens, const ArchitectureConfig& model,
-                const char* what, Bytes bytes) {
-  table.rows.push_back({{reports::format_tokens(tokens), tokens},
-                        Cell("memory"),
-                        Cell(what),
-                        {},
-                        {std::to_string(model.indexer_layers), model.indexer_layers},
-                        bytes_cell(bytes),
-                        {},
-                        {},
-                        {},
-                        {}});
-}
-
-void add_time(Table& table, std::int64_t tokens, const char* phase, const std::string& what,
-              const std::string& kernel, std::int64_t layers, const Prediction& prediction) {
-  table.rows.push_back({{reports::format_tokens(tokens), tokens},
-                        Cell(phase),
-                        Cell(what),
-                        Cell(kernel),
-                        {std::to_string(layers), layers},
-                        bytes_cell(prediction.hbm_bytes),
-                        time_cell(prediction.time),
-                        time_cell(prediction.low),
-                        time_cell(prediction.high),
-                        Cell(prediction.bound_by)});
-}
-
-void add_phase(Table& table, std::int64_t tokens, const char* phase,
-               const ArchitectureConfig& model, const std::vector<OperationForecast>& operations) {
-  for (const OperationForecast& each : operations) {
-    if (!each.refusal.empty()) throw ConfigError(each.refusal);
-    add_time(table, tokens, phase, each.op, each.kernel, 1, each.prediction);
+std::vector<std::int64_t> chosen_tokens(const PredictOptions& options) {
+  std::vector<std::int64_t> all = parse_sizes("--tokens", options.tokens);
+  for (const std::int64_t tokens : all) {
+    if (tokens < 1 || tokens > most_tokens) {
+      throw ConfigError(
+          fmt::format("--tokens: found {}, expected 1 to {} tokens (2^40)", tokens, most_tokens));
+    }
   }
-  add_time(table, tokens, phase, "all operations", "", model.indexer_layers,
-           all_layers(operations, model.indexer_layers));
+  return all;
+}
+
+void add_times(PredictTables& tables, const ArchitectureConfig& model, const DeviceSpec& device,
+               const std::vector<std::int64_t>& tokens) {
+  // Each chunk launches every kernel again, which `run` (pool in one launch) does not.
+  const std::string prompt =
+      fmt::format("prompt, {} chunks", reports::format_tokens(prefill_chunk));
+  const auto prompts = prefill(model, device, tokens);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tables.add_phase(tokens[i], "decode step", model, decode_step(model, device, tokens[i]));
+    tables.add_phase(tokens[i], prompt, model, prompts[i]);
+  }
+}
+
+void write(const PredictOptions& options, const PredictTables& tables, reports::Format format) {
+  if (options.out.empty()) {
+    print(tables.render(format, options.explain, colour_wanted()));
+  } else {
+    write_text(options.out, tables.render(format, options.explain, false));
+  }
 }
 
 int predict_for(const PredictOptions& options) {
   const reports::Format format = options.format.parsed();
-  const ArchitectureConfig model = load_architecture(options.model);
+  require_known("part", options.only, {"all", "memory", "time"});
+  const Architecture model = chosen_model(options);
+  const ArchitectureConfig indexer = indexer_view(model);
   const DeviceSpec device = load_device(options.device);
-  constexpr std::int64_t most = std::int64_t{1} << 30;
-  // Each chunk launches every kernel again, which `run` (pool in one launch) does not.
-  const std::string prompt =
-      fmt::format("prompt, {} chunks", reports::format_tokens(prefill_chunk));
-  Table table = empty_table();
-  for (const std::int64_t tokens : parse_sizes("--tokens", options.tokens)) {
-    if (tokens < 1 || tokens > most) {
-      throw ConfigError(fmt::format("--tokens: found {}, expected 1 to {} tokens", tokens, most));
-    }
-    add_memory(table, tokens, model, "pooled cache", indexer_cache_bytes(model, tokens));
-    add_memory(table, tokens, model, "pooled, in whole pages", paged_cache_bytes(model, tokens));
-    add_memory(table, tokens, model, "one key per token", unpooled_cache_bytes(model, tokens));
-    add_phase(table, tokens, "decode step", model, decode_step(model, device, tokens));
-    add_phase(table, tokens, prompt.c_str(), model, prefill(model, device, {tokens}).front());
+  MemoryRequest request = options.memory.parsed(model);
+  const Bytes usable = options.memory.usable(device.memory);
+  PredictTables tables;
+  std::vector<std::int64_t> tokens = chosen_tokens(options);
+  if (options.max_tokens) {
+    const std::int64_t largest = largest_context(model, request, usable);
+    tables.add_largest_context(largest, usable);
+    tokens = {std::max<std::int64_t>(largest, 1)};
   }
-  if (options.out.empty()) {
-    print(reports::render(table, format, colour_wanted()));
-  } else {
-    write_text(options.out, reports::render(table, format));
+  std::vector<std::int64_t> timed;
+  for (const std::int64_t each : tokens) {
+    if (each <= most_timed) timed.push_back(each);
+    if (options.only == "time") continue;
+    request.tokens = each;
+    tables.add_indexer(indexer, each);
+    tables.add_memory(model_memory(model, request), each, usable);
+  }
+  if (options.only != "memory" && !options.max_tokens) add_times(tables, indexer, device, timed);
+  if (timed.size() < tokens.size() && options.only != "memory") {
+    note(fmt::format("no times beyond {} tokens", most_timed));
+  }
+  write(options, tables, format);
+  if (!model.parameters_left_out.empty()) {
+    note(fmt::format("not counted: {} of {}", model.parameters_left_out, model.name));
   }
   return exit_passed;
 }
@@ -113,9 +107,14 @@ int predict_for(const PredictOptions& options) {
 std::function<int()> declare_predict(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
   app.add_option("--model", options->model, "name, or a JSON file")->capture_default_str();
+  app.add_option("--config", options->config, "a checkpoint's config.json, as published");
   app.add_option("--device", options->device, "name, or a JSON file")->capture_default_str();
   app.add_option("--tokens", options->tokens, "context lengths, as in 4K,1M (K is 1024)")
       ->capture_default_str();
+  app.add_flag("--max-tokens", options->max_tokens, "instead: the largest context that fits");
+  options->memory.declare(app);
+  app.add_option("--only", options->only, "memory, time or all")->capture_default_str();
+  app.add_flag("--explain", options->explain, "with formula and source of each term");
   app.add_option("--out", options->out, "file to write instead of standard output");
   options->format.declare(app);
   return [options] { return predict_for(*options); };
@@ -124,9 +123,12 @@ std::function<int()> declare_predict(CLI::App& app) {
 }  // namespace
 
 extern const Command predict_command = {
-    "predict", "Memory and time of a model's indexer on a device",
+    "predict", "Memory of a model on its GPUs, and time of its indexer",
     "  indexpool predict --tokens 4K,1M\n"
-    "  indexpool predict --model glm-5.3-flash --device h200-sxm --format csv --out h200.csv\n",
+    "  indexpool predict --model glm-5.3-flash --device h200-sxm --format csv --out h200.csv\n"
+    "  indexpool predict --tokens 1M,10M --device h200-sxm --gpus 8 --kv fp8 --only memory "
+    "--explain\n"
+    "  indexpool predict --config config.json --device h200-sxm --gpus 8 --batch 4 --max-tokens\n",
     declare_predict};
 
 }  // namespace indexpool::cli
