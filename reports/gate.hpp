@@ -58,7 +58,10 @@ struct Resources {
   std::string source;  // which table it is; not compared
 };
 
+// Of one class of mutants, or of "all": how many the check named for them kills. Equivalent ones
+// do not count.
 struct KillScore {
+  std::string name;
   std::int64_t mutants = 0, killed = 0;
 };
 
@@ -67,7 +70,7 @@ struct GateState {
   std::vector<GateEntry> entries;  // sorted
   std::vector<GateCheck> checks;   // sorted
   std::optional<Resources> resources;
-  std::optional<KillScore> kills;
+  std::vector<KillScore> kills;
 };
 
 // Throws ConfigError when two records have the same problem, operation, kernel and target.
@@ -78,6 +81,8 @@ GateState gate_state(const std::string& suite, const std::vector<Record>& record
 std::string baseline_text(const GateState& state);
 GateState parse_baseline(std::string_view text, std::string_view where);
 Resources parse_resources(std::string_view text, std::string_view where);
+// What `indexpool mutants --out` writes as scores.json.
+std::vector<KillScore> parse_kill_scores(std::string_view text, std::string_view where);
 
 // Lines of `after` that `before` has not ("+ ...") and the other way round ("- ..."), in the order
 // of the files, with a line that counts them. Empty when they are equal.

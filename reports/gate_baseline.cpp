@@ -138,9 +138,15 @@ Resources read_resources(const JsonValue& value) {
   return resources;
 }
 
+std::string kill_line(const KillScore& kills) {
+  return fmt::format("{{\"class\": {}, \"mutants\": {}, \"killed\": {}}}", quoted(kills.name),
+                     kills.mutants, kills.killed);
+}
+
 KillScore read_kills(const JsonValue& value) {
-  const JsonObject object = value.object({"mutants", "killed"});
+  const JsonObject object = value.object({"class", "mutants", "killed"});
   KillScore kills;
+  kills.name = object["class"].text();
   kills.mutants = object["mutants"].integer(0, most);
   kills.killed = object["killed"].integer(0, kills.mutants);
   return kills;
@@ -153,9 +159,8 @@ std::string baseline_text(const GateState& state) {
   for (const Counter& counter : counters()) names.push_back(quoted(std::string(counter.key)));
   std::string text = fmt::format("{{\n\"format\": {},\n\"suite\": {},\n\"counters\": [{}],\n",
                                  baseline_format, quoted(state.suite), fmt::join(names, ", "));
-  if (state.kills) {
-    text += fmt::format("\"kill_score\": {{\"mutants\": {}, \"killed\": {}}},\n",
-                        state.kills->mutants, state.kills->killed);
+  if (!state.kills.empty()) {
+    text += "\"kill_scores\": " + list(state.kills, &kill_line) + ",\n";
   }
   if (state.resources) {
     text += fmt::format("\"resources\": {{\"toolkit\": {}, \"kernels\": ",
@@ -169,7 +174,7 @@ std::string baseline_text(const GateState& state) {
 GateState parse_baseline(std::string_view text, std::string_view where) {
   const JsonValue root = parse_json(text, where);
   const JsonObject object = root.object({"format", "suite", "counters", "checks", "entries"},
-                                        {"kill_score", "resources"});
+                                        {"kill_scores", "resources"});
   object["format"].integer(baseline_format, baseline_format);
   const std::vector<JsonValue> names = object["counters"].array();
   for (std::size_t i = 0; i < std::max(names.size(), counter_count); ++i) {
@@ -184,7 +189,9 @@ GateState parse_baseline(std::string_view text, std::string_view where) {
     state.entries.push_back(read_entry(entry));
   }
   if (const auto resources = object.find("resources")) state.resources = read_resources(*resources);
-  if (const auto kills = object.find("kill_score")) state.kills = read_kills(*kills);
+  if (const auto kills = object.find("kill_scores")) {
+    for (const JsonValue& score : kills->array()) state.kills.push_back(read_kills(score));
+  }
   return state;
 }
 
@@ -192,6 +199,23 @@ Resources parse_resources(std::string_view text, std::string_view where) {
   Resources resources = read_resources(parse_json(text, where));
   resources.source = where;
   return resources;
+}
+
+std::vector<KillScore> parse_kill_scores(std::string_view text, std::string_view where) {
+  std::vector<KillScore> scores;
+  const JsonValue root = parse_json(text, where);
+  for (const JsonValue& value : root.array()) {
+    const JsonObject object = value.object(
+        {"class", "mutants", "equivalent", "killed_by_its_check", "killed", "percent"});
+    KillScore score;
+    score.name = object["class"].text();
+    const std::int64_t all = object["mutants"].integer(0, most);
+    score.mutants = all - object["equivalent"].integer(0, all);
+    score.killed = object["killed_by_its_check"].integer(0, all);
+    scores.push_back(std::move(score));
+  }
+  if (scores.empty()) root.fail("no class of mutants in it");
+  return scores;
 }
 
 }  // namespace indexpool::reports

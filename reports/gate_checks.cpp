@@ -59,8 +59,8 @@ GateFinding shrunk(const GateCheck& before, std::int64_t problems) {
 void compare_utilisation(const GateCheck& before, const GateCheck& now, const char* which,
                          double was, double is, Gate& gate) {
   ++gate.compared[Aspect::utilisation];
-  const bool grew = is > utilisation_factor * std::max(was, utilisation_floor);
-  const bool shrank = was > utilisation_factor * std::max(is, utilisation_floor);
+  const bool grew = is >= utilisation_factor * std::max(was, utilisation_floor);
+  const bool shrank = was >= utilisation_factor * std::max(is, utilisation_floor);
   if (!grew && !shrank) return;
   GateFinding finding =
       finding_of(now, Aspect::utilisation, grew ? Change::regression : Change::improvement);

@@ -117,6 +117,39 @@ void compare_kernel(const CompiledKernel& before, const CompiledKernel& now, boo
   }
 }
 
+const KillScore* find(const std::vector<KillScore>& scores, const std::string& name) {
+  const auto found = std::find_if(scores.begin(), scores.end(),
+                                  [&](const KillScore& score) { return score.name == name; });
+  return found == scores.end() ? nullptr : &*found;
+}
+
+std::string text_of(const KillScore* score) {
+  return score == nullptr ? "" : fmt::format("{} of {}", score->killed, score->mutants);
+}
+
+// Shares by cross-multiplication; fewer mutants are no better score.
+Change change_of(const KillScore* was, const KillScore* is) {
+  if (was == nullptr) return Change::fresh;
+  const bool worse = is == nullptr || is->mutants < was->mutants ||
+                     is->killed * was->mutants < was->killed * is->mutants;
+  return worse ? Change::regression : Change::improvement;
+}
+
+GateFinding kill_finding(const KillScore* was, const KillScore* is) {
+  GateFinding finding;
+  finding.aspect = Aspect::kill_score;
+  finding.change = change_of(was, is);
+  finding.what = "mutants: " + (was != nullptr ? was : is)->name;
+  finding.before = text_of(was);
+  finding.after = text_of(is);
+  finding.repeat = "indexpool mutants";
+  finding.sentence = fmt::format(
+      "{}: {}, {}", finding.what,
+      was == nullptr ? "not in the baseline" : finding.before + " were killed by the named check",
+      is == nullptr ? "now the class is gone" : "now " + finding.after);
+  return finding;
+}
+
 }  // namespace
 
 void compare_traffic(const GateState& baseline, const GateState& now, Gate& gate) {
@@ -186,31 +219,22 @@ void compare_resources(const GateState& baseline, const GateState& now, Gate& ga
 }
 
 void compare_kills(const GateState& baseline, const GateState& now, Gate& gate) {
-  if (!baseline.kills && !now.kills) return;
-  if (!now.kills) {
-    gate.notes.emplace_back("the kill score was not compared: give it with --mutants FILE");
+  if (baseline.kills.empty() && now.kills.empty()) return;
+  if (now.kills.empty()) {
+    gate.notes.emplace_back("the kill score was not compared: give it with --mutants scores.json");
     return;
   }
-  GateFinding finding;
-  finding.aspect = Aspect::kill_score;
-  finding.what = "kill score";
-  finding.after = fmt::format("{} of {}", now.kills->killed, now.kills->mutants);
-  finding.repeat = "indexpool mutants";
-  if (!baseline.kills) {
-    finding.change = Change::fresh;
-    finding.sentence = fmt::format("mutants: not in the baseline; {} are killed", finding.after);
-    gate.findings.push_back(std::move(finding));
-    return;
+  for (const KillScore& was : baseline.kills) {
+    const KillScore* is = find(now.kills, was.name);
+    if (is == nullptr || is->mutants != was.mutants || is->killed != was.killed) {
+      gate.findings.push_back(kill_finding(&was, is));
+    }
+    ++gate.compared[Aspect::kill_score];
   }
-  ++gate.compared[Aspect::kill_score];
-  const KillScore &was = *baseline.kills, &is = *now.kills;
-  finding.before = fmt::format("{} of {}", was.killed, was.mutants);
-  finding.sentence = fmt::format("mutants: {} were killed, now {}", finding.before, finding.after);
-  // Cross-multiplied shares: fewer mutants are no better score.
-  const bool worse = is.killed * was.mutants < was.killed * is.mutants || is.mutants < was.mutants;
-  const bool same = is.killed == was.killed && is.mutants == was.mutants;
-  finding.change = worse ? Change::regression : Change::improvement;
-  if (!same) gate.findings.push_back(std::move(finding));
+  for (const KillScore& is : now.kills) {
+    if (find(baseline.kills, is.name) != nullptr) continue;
+    gate.findings.push_back(kill_finding(nullptr, &is));
+  }
 }
 
 }  // namespace indexpool::reports

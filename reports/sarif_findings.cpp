@@ -94,6 +94,7 @@ std::string relative_uri(const fs::path& path, const fs::path& root) {
     relative =
         at == std::string::npos ? path.filename() : fs::path(text.substr(at + include.size()));
   }
+  if (relative == ".." || relative == ".") return "";
   std::string uri;
   for (const char c : relative.generic_string()) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||

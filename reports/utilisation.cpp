@@ -155,7 +155,7 @@ std::vector<UtilisationRow> utilisation_rows(const std::vector<Record>& records)
 }
 
 bool loose(const UtilisationRow& row) {
-  return row.campaign >= campaign_for_loose && row.worst < loose_below;
+  return row.campaign >= campaign_for_loose && row.worst > 0 && row.worst < loose_below;
 }
 
 }  // namespace indexpool::reports

@@ -38,7 +38,8 @@ Record utilisation_record(const UtilisationRow& row, const std::string& repeat);
 // out. In pipeline order, "all" first.
 std::vector<UtilisationRow> utilisation_rows(const std::vector<Record>& records);
 
-// Looser than a thousand times the largest error of a campaign of ten thousand runs.
+// Looser than a thousand times the largest error of a campaign of ten thousand runs. Where there was
+// no error at all (inputs that leave nothing to round), nothing is known.
 inline constexpr std::int64_t campaign_for_loose = 10'000;
 inline constexpr double loose_below = 1e-3;
 bool loose(const UtilisationRow& row);

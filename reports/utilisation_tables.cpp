@@ -52,8 +52,8 @@ std::string octave_bars(const UtilisationRow& row) {
 }
 
 std::string looseness(double worst) {
-  if (worst == 0) return "no error seen";
-  return fmt::format("{:.3g} x", 1 / worst);
+  if (worst == 0) return "";
+  return fmt::format("{:.3g}", 1 / worst);
 }
 
 std::vector<UtilisationRow> loose_rows(const std::vector<UtilisationRow>& rows) {

@@ -97,7 +97,7 @@ reports::GateState state_of(const GateOptions& options, const std::vector<Record
   if (options.records.empty() || !options.resources.empty()) {
     state.resources = load_resources(options.resources);
   }
-  if (!options.mutants.empty()) state.kills = load_kill_score(options.mutants);
+  if (!options.mutants.empty()) state.kills = load_kill_scores(options.mutants);
   return state;
 }
 
@@ -131,7 +131,7 @@ bool any_broken(const std::vector<Record>& records) {
 // What was not given this time stays as it was.
 int update(const GateOptions& options, const std::string& before, const reports::GateState& old,
            reports::GateState now, const std::vector<Record>& records) {
-  if (!now.kills) now.kills = old.kills;
+  if (now.kills.empty()) now.kills = old.kills;
   if (!now.resources) now.resources = old.resources;
   const std::string after = reports::baseline_text(now);
   const std::string diff = reports::baseline_diff(before, after);
@@ -206,7 +206,7 @@ int gate_with(const GateOptions& options) {
   check_options(options, format);
   std::string before;
   const reports::GateState baseline = load_baseline(options, before);
-  if (!options.mutants.empty()) load_kill_score(options.mutants);  // bad: before anything runs
+  if (!options.mutants.empty()) load_kill_scores(options.mutants);  // bad: before anything runs
   const std::vector<Record> records = records_of(options);
   const reports::GateState now = state_of(options, records);
   const reports::Gate gate = reports::compare(baseline, now);
@@ -229,7 +229,8 @@ std::function<int()> declare_gate(CLI::App& app) {
                  "records of a run that is over (JSON Lines), instead of a suite")
       ->expected(1, -1);
   app.add_option("--target", options->target, "simt or cuda")->capture_default_str();
-  app.add_option("--mutants", options->mutants, "kill score: the records of indexpool mutants");
+  app.add_option("--mutants", options->mutants,
+                 "kill scores: scores.json of indexpool mutants --out");
   app.add_option("--resources", options->resources,
                  "registers, spills and shared memory as compiled (default: this build's, else "
                  "kernels/resources.json)");

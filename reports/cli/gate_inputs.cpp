@@ -1,6 +1,5 @@
 #include "indexpool/reports/cli/gate_inputs.hpp"
 
-#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -8,37 +7,9 @@
 
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/model/error.hpp"
-#include "indexpool/model/record.hpp"
-#include "indexpool/model/strict_json.hpp"
 
 namespace indexpool::cli {
-namespace {
-
 namespace fs = std::filesystem;
-
-// A record that sums up others has both counts; one of a single mutant has none.
-bool add_counts(const Record& record, reports::KillScore& score) {
-  const auto mutants = record.values.find("mutants"), killed = record.values.find("killed");
-  if (mutants == record.values.end() || killed == record.values.end()) return false;
-  score.mutants += std::llround(mutants->second);
-  score.killed += std::llround(killed->second);
-  return true;
-}
-
-reports::KillScore score_of_records(const std::string& file) {
-  reports::KillScore score;
-  bool found = false;
-  for (const Record& record : read_records(file)) found = add_counts(record, score) || found;
-  if (!found || score.killed > score.mutants || score.mutants < 1) {
-    throw ConfigError(
-        fmt::format("{}: no kill score in it; expected the records of indexpool mutants, or "
-                    "{{\"mutants\": 84, \"killed\": 84}}",
-                    file));
-  }
-  return score;
-}
-
-}  // namespace
 
 std::string read_whole(const fs::path& path, const std::string& what) {
   std::ifstream stream;
@@ -67,14 +38,8 @@ reports::Resources load_resources(const std::string& file) {
   return resources;
 }
 
-reports::KillScore load_kill_score(const std::string& file) {
-  const std::string text = read_whole(file, "the kill score");
-  if (text.find("\"schema\"") != std::string::npos) return score_of_records(file);
-  const JsonObject object = parse_json(text, file).object({"mutants", "killed"});
-  reports::KillScore score;
-  score.mutants = object["mutants"].integer(1);
-  score.killed = object["killed"].integer(0, score.mutants);
-  return score;
+std::vector<reports::KillScore> load_kill_scores(const std::string& file) {
+  return reports::parse_kill_scores(read_whole(file, "the kill scores"), file);
 }
 
 reports::Sources kernel_sources(const fs::path& root, const std::string& otherwise) {

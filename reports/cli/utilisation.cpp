@@ -47,21 +47,17 @@ void add(Campaign& campaign, const Record& record, const Problem& problem) {
   }
 }
 
-// Modes in full; a fill only where its errors stay far below those of the others.
+// Modes with an error at all; a fill only where its errors stay far below those of the others.
 std::vector<Record> records_of(Campaign campaign, std::int64_t runs, const std::string& repeat) {
   std::vector<Record> records;
   for (auto& [key, samples] : campaign) {
     const auto& [op, kernel, check, part] = key;
-    const Samples& all = campaign.at({op, kernel, check, "all"});
-    const bool figure = std::any_of(all.worst.begin(), all.worst.end(),
-                                    [](double utilisation) { return utilisation > 0; });
-    if (!figure) continue;
     reports::UtilisationRow names;
     names.op = op, names.kernel = kernel, names.check = check, names.of = part;
     names.campaign = runs;
     names.elements = samples.elements;
     const reports::UtilisationRow row = reports::summarise(std::move(names), samples.worst);
-    if (part.starts_with("fill ") && !reports::loose(row)) continue;
+    if (row.worst == 0 || (part.starts_with("fill ") && !reports::loose(row))) continue;
     Record record = reports::utilisation_record(row, repeat);
     record.environment.version = INDEXPOOL_VERSION;
     records.push_back(std::move(record));
