@@ -1,8 +1,7 @@
-// Admission, shared layers, launch grids, buffers under graph replay.
+// Admission, shared layers, launch grids.
 #include "indexpool/model/serving_plan_schedule.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,20 +43,6 @@ Grid grid_of_rows(std::int64_t rows, std::int64_t column_tiles) {
                                   column_tiles, largest_grid.x));
   const std::int64_t y = std::min(rows, largest_grid.y);
   return {column_tiles, y, 1, ceil_div(rows, y)};
-}
-
-ReplayedBuffer replayed_buffer(std::string name, Lifetime lifetime, std::int64_t bytes,
-                               std::int64_t other_bytes, std::int64_t replays) {
-  at_least("bytes", bytes, 1);
-  at_least("other_bytes", other_bytes, 0);
-  at_least("replays", replays, 0);
-  ReplayedBuffer buffer{std::move(name), {}};
-  for (std::int64_t call = 0; call <= replays; ++call) {
-    // The place of the last call went to the work since: first fit comes after it.
-    const bool moves = lifetime == Lifetime::by_call;
-    buffer.addresses.push_back(moves ? checked_product(call, other_bytes, "address") : 0);
-  }
-  return buffer;
 }
 
 }  // namespace indexpool::serving

@@ -1,9 +1,8 @@
 // Who runs when and where in a serving engine: admission of requests, layers that share a
-// selection, the width of the index table, launch grids, buffers under graph replay.
+// selection, the width of the index table, launch grids.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace indexpool::serving {
@@ -36,17 +35,5 @@ inline constexpr Grid largest_grid{(std::int64_t{1} << 31) - 1, 65535, 65535, 0}
 // One block of x a column tile, rows along y: as many blocks as the grid allows, each looping over
 // the rest.
 Grid grid_of_rows(std::int64_t rows, std::int64_t column_tiles);
-
-// A buffer that a captured graph reads: where it lies when the graph is captured, and at each
-// replay. The graph keeps the first address.
-struct ReplayedBuffer {
-  std::string name;
-  std::vector<std::int64_t> addresses;  // [0]: at capture
-};
-enum class Lifetime { persistent, by_call };
-// Addresses over `replays` replays of a buffer of `bytes` bytes, when other work allocates
-// `other_bytes` between two calls: a persistent one stays, one made anew goes where there is room.
-ReplayedBuffer replayed_buffer(std::string name, Lifetime lifetime, std::int64_t bytes,
-                               std::int64_t other_bytes, std::int64_t replays);
 
 }  // namespace indexpool::serving

@@ -307,14 +307,5 @@ TEST(Grids, LoopOverRowsBeyond65535) {
   EXPECT_THROW(grid_of_rows(1, std::int64_t{1} << 31), ConfigError);
 }
 
-TEST(Replay, LeavesAPersistentBufferInPlaceAndMovesOneMadeAnew) {
-  const auto kept = replayed_buffer("mapping", Lifetime::persistent, 64, 16, 3);
-  EXPECT_EQ(kept.addresses, (std::vector<std::int64_t>{0, 0, 0, 0}));
-  const auto anew = replayed_buffer("mapping", Lifetime::by_call, 64, 16, 3);
-  EXPECT_EQ(anew.addresses, (std::vector<std::int64_t>{0, 16, 32, 48}));
-  EXPECT_EQ(replayed_buffer("mapping", Lifetime::by_call, 64, 0, 1).addresses,
-            (std::vector<std::int64_t>{0, 0}));
-}
-
 }  // namespace
 }  // namespace indexpool::serving

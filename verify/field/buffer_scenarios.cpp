@@ -1,6 +1,7 @@
 // Bugs of work buffers: sizes, budgets and what stays reserved, with the numbers of their reports.
 #include <string>
 
+#include "indexpool/model/memory/plan.hpp"
 #include "indexpool/reference/indexer.hpp"
 #include "indexpool/verify/field/plan_checks.hpp"
 #include "indexpool/verify/field/scenario.hpp"
@@ -57,23 +58,29 @@ std::vector<Check> every_chunk_another_size(FieldSide side) {
   return {check_reserved(serving::simulate_caching_allocator(sizes))};
 }
 
+// The memory plan of GLM-5.3-Flash as vLLM lays it out: planned in pools, or as if tokens were not
+// pooled, though the kernels pool them.
+Bytes planned(const char* term, FieldSide side, std::int64_t tokens, std::int64_t sequences) {
+  MemoryRequest request;
+  request.tokens = tokens;
+  request.sequences = sequences;
+  request.pooled = side == FieldSide::ours;
+  return bytes_of(model_memory(load_model("glm-5.3-flash"), request), term);
+}
+
 std::vector<Check> gather_workspace_in_tokens(FieldSide side) {
   constexpr std::int64_t max_model_len = 1000000, contexts = 40;
-  const std::int64_t states = side == FieldSide::stand_in
-                                  ? max_model_len * contexts
-                                  : serving::gather_states(max_model_len, kpool);
   const std::int64_t most = contexts * reference::visible_pools(max_model_len - 1, kpool);
-  return {check_footprint("gather workspace", serving::gather_workspace_bytes(states, pooled_state),
+  return {check_footprint("gather workspace",
+                          planned("gathered index keys", side, max_model_len, 1),
                           Bytes(most * pooled_state.value))};
 }
 
 std::vector<Check> decode_logits_in_tokens(FieldSide side) {
   constexpr std::int64_t sequences = 1024;
-  const std::int64_t columns = side == FieldSide::stand_in
-                                   ? million_tokens
-                                   : serving::decode_logits_columns(million_tokens, kpool);
   const std::int64_t row = reference::visible_pools(million_tokens - 1, kpool) * f32_bytes;
-  return {check_footprint("decode logits", serving::logits_bytes(sequences, columns),
+  return {check_footprint("decode logits",
+                          planned("decode logits", side, million_tokens, sequences),
                           Bytes(sequences * row))};
 }
 

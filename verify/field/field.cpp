@@ -15,8 +15,9 @@ namespace {
 
 std::vector<FieldRow> all_rows() {
   std::vector<FieldRow> rows;
-  for (const auto& part : {cache_scenarios(), logits_scenarios(), topk_scenarios(),
-                           page_scenarios(), buffer_scenarios(), schedule_scenarios()}) {
+  for (const auto& part :
+       {cache_scenarios(), logits_scenarios(), topk_scenarios(), replay_scenarios(),
+        page_scenarios(), buffer_scenarios(), schedule_scenarios()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;

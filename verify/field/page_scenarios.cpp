@@ -118,8 +118,7 @@ std::vector<Check> index_page_left_behind(FieldSide side) {
       restored.insert(restored.end(), group.begin(), group.end());
     }
     std::ranges::sort(restored);
-    const auto repeated = std::ranges::unique(restored);
-    restored.erase(repeated.begin(), repeated.end());
+    restored.erase(std::unique(restored.begin(), restored.end()), restored.end());
   }
   return {check_group(restored, page_tokens, kpool)};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,16 +14,17 @@ namespace indexpool::verify {
 
 Check check_slots(std::span<const std::int64_t> slots, std::int64_t capacity) {
   Tally tally("slots");
+  const std::set<std::int64_t> distinct(slots.begin(), slots.end());
   std::map<std::int64_t, std::size_t> owner;
   for (std::size_t pool = 0; pool < slots.size(); ++pool) {
     const std::int64_t slot = slots[pool];
     tally.compare(slot >= 0 && slot < capacity, [&] {
       return fmt::format("pool {}: slot {} of a cache of {}", pool, slot, capacity);
     });
-    const auto [found, fresh] = owner.emplace(slot, pool);
-    tally.compare(fresh, [&] {
-      return fmt::format("pool {} has slot {}, as pool {} has: {} pools in fewer slots", pool, slot,
-                         found->second, slots.size());
+    const auto placed = owner.emplace(slot, pool);
+    tally.compare(placed.second, [&] {
+      return fmt::format("pool {} has slot {}, as pool {} has: {} pools in {} slots", pool, slot,
+                         placed.first->second, slots.size(), distinct.size());
     });
   }
   return std::move(tally).finish();
@@ -111,17 +113,6 @@ Check check_columns(std::int64_t table_columns, const IndexerConfig& config) {
   return std::move(tally).finish();
 }
 
-Check check_replay(const serving::ReplayedBuffer& buffer) {
-  Tally tally("replay");
-  for (std::size_t i = 1; i < buffer.addresses.size(); ++i) {
-    tally.compare(buffer.addresses[i] == buffer.addresses[0], [&] {
-      return fmt::format("replay {}: the {} lies at {:#x}, the graph reads {:#x} as captured", i,
-                         buffer.name, buffer.addresses[i], buffer.addresses[0]);
-    });
-  }
-  return std::move(tally).finish();
-}
-
 Check check_group(std::span<const std::int64_t> restored_pages, std::int64_t page_tokens,
                   std::int64_t index_kpool) {
   Tally tally("group");
@@ -149,9 +140,9 @@ Check check_local(std::span<const serving::RankSlot> slots, std::int64_t ranks,
       return fmt::format("slot {}: entry {} of rank {}, whose buffer has {}", i, slot.local,
                          slot.rank, slots_per_rank);
     });
-    const auto [found, fresh] = owner.emplace(std::pair(slot.rank, slot.local), i);
-    tally.compare(fresh, [&] {
-      return fmt::format("slots {} and {} are both entry {} of rank {}", found->second, i,
+    const auto placed = owner.emplace(std::pair(slot.rank, slot.local), i);
+    tally.compare(placed.second, [&] {
+      return fmt::format("slots {} and {} are both entry {} of rank {}", placed.first->second, i,
                          slot.local, slot.rank);
     });
   }

@@ -53,8 +53,6 @@ Check check_sources(std::span<const std::int64_t> sources, std::span<const std::
 Check check_grid(const serving::Grid& grid, std::int64_t rows);
 // "columns": every column of a row of the selection has a place in the kernel's index table.
 Check check_columns(std::int64_t table_columns, const IndexerConfig& config);
-// "replay": a buffer that a graph reads lies where it lay at capture.
-Check check_replay(const serving::ReplayedBuffer& buffer);
 // "group": each pool whose tokens are back on the device has its index page there as well.
 Check check_group(std::span<const std::int64_t> restored_pages, std::int64_t page_tokens,
                   std::int64_t index_kpool);

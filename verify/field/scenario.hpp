@@ -17,6 +17,7 @@ struct FieldRow {
 std::span<const FieldRow> cache_scenarios();
 std::span<const FieldRow> logits_scenarios();
 std::span<const FieldRow> topk_scenarios();
+std::span<const FieldRow> replay_scenarios();
 std::span<const FieldRow> page_scenarios();
 std::span<const FieldRow> buffer_scenarios();
 std::span<const FieldRow> schedule_scenarios();

@@ -1,4 +1,4 @@
-// Bugs of admission, sharing, launches and graph replay, with the numbers of their reports.
+// Bugs of admission, sharing and launches, with the numbers of their reports.
 #include <set>
 
 #include "indexpool/verify/field/plan_checks.hpp"
@@ -61,29 +61,13 @@ std::vector<Check> index_table_too_narrow(FieldSide side) {
   return {check_columns(columns, config)};
 }
 
-std::vector<Check> replay(FieldSide side, const char* name, std::int64_t bytes) {
-  constexpr std::int64_t other_work = 65536, replays = 8;
-  const auto lifetime =
-      side == FieldSide::stand_in ? serving::Lifetime::by_call : serving::Lifetime::persistent;
-  return {check_replay(serving::replayed_buffer(name, lifetime, bytes, other_work, replays))};
-}
-
-std::vector<Check> mapping_cloned_each_step(FieldSide side) {
-  return replay(side, "slot mapping of the tail", 256 * 8);
-}
-std::vector<Check> topk_output_each_call(FieldSide side) {
-  return replay(side, "output of topk", 64 * 2048 * 4);
-}
-
 }  // namespace
 
 std::span<const FieldRow> schedule_scenarios() {
   static constexpr FieldRow rows[] = {{"admission_by_pool_size", admission_by_pool_size},
                                       {"shared_layers_select_alone", shared_layers_select_alone},
                                       {"rows_beyond_grid", rows_beyond_grid},
-                                      {"index_table_too_narrow", index_table_too_narrow},
-                                      {"mapping_cloned_each_step", mapping_cloned_each_step},
-                                      {"topk_output_each_call", topk_output_each_call}};
+                                      {"index_table_too_narrow", index_table_too_narrow}};
   return rows;
 }
 

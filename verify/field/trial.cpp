@@ -23,18 +23,12 @@ CacheOutput run_kernels(const CacheInputs& cache, const Options& options) {
   return run_cache(context, cache);
 }
 
-CacheInputs stage(const IndexerInputs& inputs, const Timeline& timeline, const CacheLayout& layout,
-                  std::uint64_t seed) {
-  constexpr std::uint64_t rejected_keys = 600, rejected_gates = 601;
-  return {inputs, timeline, layout, stage_rows(inputs.keys, timeline, seed, rejected_keys),
-          stage_rows(inputs.gate_scores, timeline, seed, rejected_gates)};
-}
-
-StoredPools one_shot(const IndexerInputs& inputs, const Problem& problem, std::int64_t ring) {
+StoredPools one_shot(const IndexerInputs& inputs, const Problem& problem) {
+  const std::int64_t ring = kernels::ring_size(inputs.config.index_kpool, 0);
   const Timeline timeline = plan_timeline(inputs, {}, 0, problem.seed);
   const CacheLayout layout =
       lay_out_cache(inputs, timeline.positions, problem.states_per_page, ring, problem.seed);
-  const CacheOutput output = run_kernels(stage(inputs, timeline, layout, problem.seed), {});
+  const CacheOutput output = run_kernels(stage_trial(inputs, timeline, layout, problem.seed), {});
   return read_stored(inputs, layout, output.cache);
 }
 
@@ -48,17 +42,11 @@ std::vector<Check> judge_cache(const CacheTrial& trial) {
   CacheLayout layout = lay_out_cache(inputs, timeline.positions, problem.states_per_page,
                                      trial.ring > 0 ? trial.ring : planned, problem.seed);
   if (trial.tail_block_stride > 0) layout.tail_block_stride = trial.tail_block_stride;
-  const CacheInputs cache = stage(inputs, timeline, layout, problem.seed);
+  const CacheInputs cache = stage_trial(inputs, timeline, layout, problem.seed);
   const CacheOutput output = run_kernels(cache, options_with(trial.stand_in));
-  const StoredPools stored = read_stored(inputs, layout, output.cache);
-  const reference::Pooled expected = reference::pool(inputs);
-  const std::vector<char> all(static_cast<std::size_t>(stored.pools), 1);
-  return {check_pool_scale(inputs, stored, expected, all),
-          check_pool_quantiser(inputs, stored, expected, all),
-          check_schedule(inputs, stored, one_shot(inputs, problem, planned), all),
-          check_tail(cache, output.tail),
-          check_cache_untouched(layout, output),
-          check_guards(output.guards)};
+  std::vector<Check> checks = judge_trial(cache, output, problem);
+  checks.push_back(check_cache_untouched(layout, output));
+  return checks;
 }
 
 }  // namespace
@@ -78,6 +66,25 @@ Problem small_problem(std::vector<std::int64_t> lengths) {
   problem.lengths = std::move(lengths);
   problem.states_per_page = 4;
   return problem;
+}
+
+CacheInputs stage_trial(const IndexerInputs& inputs, const Timeline& timeline,
+                        const CacheLayout& layout, std::uint64_t seed) {
+  constexpr std::uint64_t rejected_keys = 600, rejected_gates = 601;
+  return {inputs, timeline, layout, stage_rows(inputs.keys, timeline, seed, rejected_keys),
+          stage_rows(inputs.gate_scores, timeline, seed, rejected_gates)};
+}
+
+std::vector<Check> judge_trial(const CacheInputs& cache, const CacheOutput& output,
+                               const Problem& problem) {
+  const IndexerInputs& inputs = cache.inputs;
+  const StoredPools stored = read_stored(inputs, cache.layout, output.cache);
+  const reference::Pooled expected = reference::pool(inputs);
+  const std::vector<char> all(static_cast<std::size_t>(stored.pools), 1);
+  return {check_pool_scale(inputs, stored, expected, all),
+          check_pool_quantiser(inputs, stored, expected, all),
+          check_schedule(inputs, stored, one_shot(inputs, problem), all),
+          check_tail(cache, output.tail), check_guards(output.guards)};
 }
 
 std::vector<Check> try_cache(const CacheTrial& trial) {

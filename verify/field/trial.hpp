@@ -7,6 +7,7 @@
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/model/problem.hpp"
 #include "indexpool/model/record.hpp"
+#include "indexpool/verify/stages.hpp"
 
 namespace indexpool::verify {
 
@@ -23,6 +24,13 @@ struct CacheTrial {
 // "scale", "quantiser", "schedule" (against a one-shot prefill by our kernels), "tail",
 // "untouched", "guards".
 std::vector<Check> try_cache(const CacheTrial& trial);
+
+// The inputs as the steps of `timeline` find them, rejected drafts included.
+CacheInputs stage_trial(const IndexerInputs& inputs, const Timeline& timeline,
+                        const CacheLayout& layout, std::uint64_t seed);
+// The same checks but "untouched", of what `output` holds.
+std::vector<Check> judge_trial(const CacheInputs& cache, const CacheOutput& output,
+                               const Problem& problem);
 
 // One operation of the whole pipeline, each of its kernels; with all orders of the lanes when
 // asked for.
