@@ -51,6 +51,8 @@ Suite load_suite(const std::string& name_or_path) {
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json")) {
     return with_known_fills(parse_suite(read_file(name_or_path), name_or_path), name_or_path);
   }
+  if (name_or_path == "field")
+    throw ConfigError("'field' is no suite of problems; its scenarios run with: indexpool field");
   const std::vector<std::string> near = near_names(name_or_path, suite_names());
   throw ConfigError(fmt::format("there is no suite '{}'; {}: {}", name_or_path,
                                 near.empty() ? "built in are" : "near names",

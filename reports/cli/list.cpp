@@ -12,6 +12,7 @@
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/quantity.hpp"
 #include "indexpool/reports/table.hpp"
+#include "indexpool/verify/field/field.hpp"
 #include "indexpool/verify/verify.hpp"
 
 namespace indexpool::cli {
@@ -108,13 +109,22 @@ std::vector<Entry> ops() {
           {std::string(to_string(Op::topk)), "the best pools as token positions, and the tail"}};
 }
 
+std::vector<Entry> field_entries() {
+  std::vector<Entry> entries;
+  for (const verify::FieldScenario& scenario : verify::field_suite().scenarios) {
+    entries.push_back({scenario.id, fmt::format("{} ({})", scenario.symptom,
+                                                fmt::join(scenario.references, ", "))});
+  }
+  return entries;
+}
+
 struct Kind {
   const char* name;
   std::vector<Entry> (*entries)();
 };
-constexpr Kind kinds[] = {{"models", models}, {"devices", devices}, {"suites", suites},
-                          {"modes", modes},   {"fills", fills},     {"kernels", kernel_entries},
-                          {"ops", ops}};
+constexpr Kind kinds[] = {{"models", models}, {"devices", devices},    {"suites", suites},
+                          {"modes", modes},   {"fills", fills},        {"kernels", kernel_entries},
+                          {"ops", ops},       {"field", field_entries}};
 
 std::string kind_names() {
   std::string text;
@@ -157,7 +167,8 @@ std::function<int()> declare_list(CLI::App& app) {
 
 }  // namespace
 
-extern const Command list_command = {"list", "Models, devices, suites, modes, fills, kernels, ops",
+extern const Command list_command = {"list",
+                                     "Models, devices, suites, modes, fills, kernels, ops, field",
                                      "  indexpool list\n"
                                      "  indexpool list fills --format json\n",
                                      declare_list};

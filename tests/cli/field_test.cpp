@@ -36,6 +36,26 @@ TEST(Field, NamesNearScenarios) {
   EXPECT_TRUE(contains(outcome.err, "relu_missing")) << outcome.err;
 }
 
+TEST(Field, IsListedAndFoundByWhoTakesItForASuite) {
+  const Outcome listed = indexpool({"list", "field", "--format", "csv"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_TRUE(contains(listed.out, "blocks_read_as_pages")) << listed.out;
+  const Outcome outcome = indexpool({"verify", "--suite", "field"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "indexpool field")) << outcome.err;
+}
+
+TEST(Field, WritesAReportOfBothSides) {
+  const Folder folder;
+  const std::string out = folder.file("report");
+  EXPECT_EQ(indexpool({"field", "--id", "index_table_too_narrow", "--out", out}).code, 0);
+  const std::string records = read_text(out + "/records.jsonl");
+  EXPECT_TRUE(contains(records, "stand-in")) << records;
+  EXPECT_TRUE(contains(records, "column 2048")) << records;
+  const Outcome again = indexpool({"report", out + "/records.jsonl", "--format", "csv"});
+  EXPECT_EQ(again.code, 0) << again.err;
+}
+
 TEST(Field, ExplainsItselfWithExamples) {
   const Outcome outcome = indexpool({"field", "--help"});
   EXPECT_EQ(outcome.code, 0);
