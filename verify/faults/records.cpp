@@ -34,7 +34,7 @@ Check coverage_check(const Cell& cell) {
   check.violations = o.silent();
   const Share share = wilson(o.detected, o.visible);
   if (o.visible > 0 && share.value < wanted_coverage) {
-    check.status = Status::failed;
+    check.status = of_low_share(*cell.site);
     check.reason =
         fmt::format("{} of {} visible faults were silent: {:.3f} % detected, wanted {} %",
                     o.silent(), o.visible, 100 * share.value, 100 * wanted_coverage);

@@ -1,0 +1,55 @@
+// Small pages for tests: random codes with sums as a kernel would emit them.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "indexpool/model/dtype.hpp"
+#include "indexpool/verify/faults/seal.hpp"
+#include "indexpool/verify/random.hpp"
+
+namespace indexpool::verify::faults {
+
+struct SmallPage {
+  PageShape shape;
+  std::vector<std::byte> bytes;
+  std::vector<kernels::PoolChecksum> checksums;
+  PageSeal seal;
+
+  std::size_t code_at(std::int64_t state, std::int64_t channel) const {
+    return static_cast<std::size_t>(state * shape.code_bytes() + channel);
+  }
+  std::size_t scale_at(std::int64_t state) const {
+    return static_cast<std::size_t>(shape.scales_at() + 4 * state);
+  }
+};
+
+// Codes of every kind but NaN and zero, scales of 2^-8 ... 2^8; the first `states` are in use.
+inline SmallPage small_page(PageShape shape, std::int64_t states, std::uint64_t seed) {
+  SmallPage page{shape, std::vector<std::byte>(static_cast<std::size_t>(shape.bytes())), {}, {}};
+  const Random random(seed, 1);
+  for (std::int64_t state = 0; state < shape.states; ++state) {
+    for (std::int64_t c = 0; c < shape.head_dim; ++c) {
+      const std::int64_t i = state * shape.head_dim + c;
+      auto code = static_cast<std::uint8_t>(random.integer(i, 1, 0x7e));
+      if (c == 0) code = 0x7e;  // the largest, so that the form holds
+      if (random.coin(-i - 1)) code |= 0x80;
+      page.bytes[page.code_at(state, c)] = static_cast<std::byte>(code);
+    }
+    const auto scale = std::ldexp(1.0f, static_cast<int>(random.integer(-state - 9000, -8, 8)));
+    std::memcpy(page.bytes.data() + page.scale_at(state), &scale, 4);
+  }
+  for (std::int64_t state = 0; state < states; ++state) {
+    const IntegerPair pair = pair_of_codes(shape, codes_of(shape, page.bytes, state));
+    page.checksums.push_back({0, 0, static_cast<std::int32_t>(pair.sum), pair.weighted_sum});
+    append(page.seal, shape, page.bytes, page.checksums.back());
+  }
+  return page;
+}
+
+inline PageShape e4m3_shape(std::int64_t channels, std::int64_t states) {
+  return {numeric_mode("vllm_fp8"), channels, states};
+}
+
+}  // namespace indexpool::verify::faults
