@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -129,11 +128,16 @@ Case read_case(const std::filesystem::path& path) {
                       "describes an indexer case (tests/golden/README.md)");
   }
   const JsonValue description = parse_json(text->second, path.string() + R"(: metadata "case")");
-  std::optional<std::string> stage;
+  // A stage that nobody knows is said before its unknown keys are.
+  std::string stage;
   for (const auto& [key, value] : description.members()) {
-    if (key == "stage") stage = value.text();
+    if (key != "stage") continue;
+    stage = value.text();
+    if (stage != "fp8" && stage != "indexer") {
+      value.fail(fmt::format(R"(found "{}", expected "fp8" or "indexer")", stage));
+    }
   }
-  Case result = !stage               ? read_projection_case(file, description)
+  Case result = stage.empty()        ? read_projection_case(file, description)
                 : stage == "indexer" ? read_indexer_case(file, description)
                                      : read_fp8_case(file, description);
   result.name = path.stem().string();

@@ -63,13 +63,13 @@ ForeignCase read_foreign_case(const std::filesystem::path& path);  // ConfigErro
 
 // What a kernel claims about its outputs. Names are those of the tables in adapters.hpp.
 struct ForeignContract {
-  std::string mode;                     // numeric mode; empty: the case's
-  std::string layout;                   // of the cached pools; empty: by the tensors that came back
-  std::string tail = "any";             // columns of the forced tail: any, fixed, compacted
-  std::string order = "any";            // of the selected pools in a row: any, ascending
-  std::string accumulation = "f32";     // of the dot products
-  bool deterministic = false;           // the lower pool wins a tie
-  std::vector<std::string> operations;  // judged ones; empty: all
+  std::string mode{};                // numeric mode; empty: the case's
+  std::string layout{};              // of the cached pools; empty: by the tensors that came back
+  std::string tail = "any";          // columns of the forced tail: any, fixed, compacted
+  std::string order = "any";         // of the selected pools in a row: any, ascending
+  std::string accumulation = "f32";  // of the dot products
+  bool deterministic = false;        // the lower pool wins a tie
+  std::vector<std::string> operations{};  // judged ones; empty: all
   std::string implementation = "foreign";
 };
 // Throws ConfigError for an unknown name (with near ones), or a mode that takes other inputs.

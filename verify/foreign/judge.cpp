@@ -74,13 +74,16 @@ Check check_forms(const ForeignTrial& trial, std::span<const std::int32_t> token
                                         static_cast<std::size_t>(columns));
     const ParsedRow parsed =
         parse_selection(entries, query.position, query.first_key, inputs.config);
-    std::string fault = parsed.fault;
+    std::string fault = parsed.fault.empty() ? "" : ": " + parsed.fault;
     const SelectedRow selected{entries, parsed.pools, query.position, query.first_key,
                                inputs.config};
-    if (fault.empty()) fault = tail.fault(selected);
-    if (fault.empty()) fault = order.fault(selected);
+    for (const FormAdapter* form : {&tail, &order}) {
+      if (!fault.empty()) break;
+      fault = form->fault(selected);
+      if (!fault.empty()) fault = ", " + fault;
+    }
     tally.compare(fault.empty(), [&] {
-      return fmt::format("sequence {}, token {}: {}", query.request, query.position, fault);
+      return fmt::format("sequence {}, token {}{}", query.request, query.position, fault);
     });
   }
   return std::move(tally).finish();
