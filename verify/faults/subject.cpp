@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "indexpool/kernels/plan.hpp"
 #include "indexpool/verify/execute.hpp"

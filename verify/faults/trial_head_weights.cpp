@@ -1,6 +1,7 @@
 // Faults into head weights. What a consumer gets is a row of logits,
 //   logits[p] = s_p * sum_h (head_weights[h] * logit_scale * query_scale[h]) * relu(q_h . k_p),
 // here in f32, heads in order, from the codes and scales that the real kernels made.
+#include <algorithm>
 #include <cmath>
 
 #include "indexpool/verify/faults/crc32c.hpp"

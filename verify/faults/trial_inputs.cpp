@@ -1,7 +1,6 @@
 // Faults into what the pool kernel reads: every trial is a pool (or a small cache) that the real
 // kernel computes from faulty inputs, as consistently as it would on a machine.
 #include <algorithm>
-#include <cstring>
 
 #include "indexpool/verify/faults/crc32c.hpp"
 #include "indexpool/verify/faults/sites.hpp"

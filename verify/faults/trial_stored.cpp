@@ -1,7 +1,7 @@
 // Faults into bytes that the kernels wrote: between the store and the fold ("fresh"), and between
 // the fold and the consumer.
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <thread>
 
 #include "indexpool/verify/faults/sites.hpp"

@@ -50,6 +50,12 @@ Outcomes of_site(const Campaign& campaign, std::string_view site) {
   return all;
 }
 
+Outcomes run_site(const char* site, const char* mode = "vllm_fp8") {
+  CampaignOptions options = small(mode);
+  options.sites = {site};
+  return of_site(run_campaign(options), site);
+}
+
 TEST(Campaign, EverySiteAndModelIsTriedAndCountsAddUp) {
   const Campaign& campaign = whole_campaign();
   EXPECT_EQ(campaign.cells.size(), site_names().size() * model_names().size());
@@ -70,12 +76,13 @@ TEST(Campaign, EverySiteAndModelIsTriedAndCountsAddUp) {
 }
 
 TEST(Campaign, WhereAnExactChecksumIsOlderNoVisibleFaultIsSilent) {
-  for (const char* mode : {"vllm_fp8", "int8"}) {
-    const Campaign other = mode == std::string("vllm_fp8") ? Campaign{} : run_campaign(small(mode));
-    const Campaign& campaign = mode == std::string("vllm_fp8") ? whole_campaign() : other;
+  for (const char* mode : {"vllm_fp8", "sglang_fp8", "int8"}) {
+    CampaignOptions options = small(mode);
+    for (const std::string& site : site_names()) {
+      if (find_site(site).protection == Protection::full) options.sites.push_back(site);
+    }
     std::int64_t visible = 0;
-    for (const Cell& cell : campaign.cells) {
-      if (cell.site->protection != Protection::full) continue;
+    for (const Cell& cell : run_campaign(options).cells) {
       visible += cell.outcomes.visible;
       EXPECT_EQ(cell.outcomes.silent(), 0) << mode << ", " << cell.site->name << ", " << cell.model;
     }
@@ -84,7 +91,7 @@ TEST(Campaign, WhereAnExactChecksumIsOlderNoVisibleFaultIsSilent) {
 }
 
 TEST(Campaign, FaultsBeforeAnyChecksumAreNotClaimedToBeSeen) {
-  const Outcomes outcomes = of_site(whole_campaign(), "unsealed_inputs");
+  const Outcomes outcomes = run_site("unsealed_inputs");
   EXPECT_GT(outcomes.visible, 500);
   EXPECT_EQ(by_layer(outcomes, "source"), 0);
   EXPECT_EQ(by_layer(outcomes, "pair"), 0);
@@ -93,24 +100,24 @@ TEST(Campaign, FaultsBeforeAnyChecksumAreNotClaimedToBeSeen) {
 }
 
 TEST(Campaign, FaultsBeforeTheFoldAreInTheCrc) {
-  const Outcomes codes = of_site(whole_campaign(), "fresh_codes");
+  const Outcomes codes = run_site("fresh_codes");
   EXPECT_GT(codes.visible, 500);
   EXPECT_EQ(by_layer(codes, "crc"), 0);
   EXPECT_EQ(by_layer(codes, "pair"), codes.visible);
-  const Outcomes scales = of_site(whole_campaign(), "fresh_scales");
+  const Outcomes scales = run_site("fresh_scales");
   EXPECT_EQ(by_layer(scales, "pair"), 0);
 }
 
 TEST(Campaign, FaultsInChecksumsLeaveThePayloadAlone) {
   for (const char* site : {"checksums", "fresh_sums"}) {
-    const Outcomes outcomes = of_site(whole_campaign(), site);
+    const Outcomes outcomes = run_site(site);
     EXPECT_EQ(outcomes.visible, 0) << site;
     EXPECT_GT(outcomes.needless, 0) << site;
   }
 }
 
 TEST(Campaign, PaddingAndUnusedStatesAreMaskedWithoutAnAlarm) {
-  const Outcomes outcomes = of_site(whole_campaign(), "pages");
+  const Outcomes outcomes = run_site("pages");
   EXPECT_LT(outcomes.visible, outcomes.trials);
   EXPECT_EQ(outcomes.needless, 0);
 }
@@ -161,9 +168,8 @@ TEST(Campaign, CleanRunsOfEveryFillRaiseNoAlarm) {
 }
 
 TEST(Campaign, UnquantisedCachesHaveNoScalesToStrike) {
-  const Campaign campaign = run_campaign(small("bf16"));
-  EXPECT_EQ(of_site(campaign, "scales").trials, 0);
-  const Outcomes codes = of_site(campaign, "codes");
+  EXPECT_EQ(run_site("scales", "bf16").trials, 0);
+  const Outcomes codes = run_site("codes", "bf16");
   EXPECT_GT(codes.visible, 500);
   EXPECT_EQ(codes.silent(), 0);
   EXPECT_EQ(by_layer(codes, "pair"), 0);  // the kernels emit none

@@ -70,7 +70,7 @@ TEST(Faults, SingleBitFlipsInCodesAreAlwaysSeen) {
   }
 }
 
-// Exhaustive: every pair of codes in two positions of a page that trade places, or any two values.
+// Seen exactly when a value changed: +0 for -0 is no change.
 RC_GTEST_PROP(Faults, AnyChangeOfOneOrTwoCodesIsSeen,
               (std::uint64_t seed, std::uint16_t where, std::uint16_t and_where, std::uint8_t code,
                std::uint8_t and_code)) {
