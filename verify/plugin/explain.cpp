@@ -141,7 +141,7 @@ std::optional<Verdict> explain(const Request& request, const Control& control,
   if (ending.resists) reason += "; it did not die of SIGKILL within 5 s and was left behind";
   if (!ending.last_lines.empty()) reason += "; it printed: " + ending.last_lines;
   verdict = refuse(Status::error, reason);
-  verdict->checks.push_back({"process", Status::error, reason, 0, 1, 1});
+  verdict->checks.push_back({"process", Status::error, reason, 0, 0, 1});
   return verdict;
 }
 

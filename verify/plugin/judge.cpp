@@ -59,7 +59,8 @@ Record start(const Judge& judge, const std::string& op) {
 
 // Records of the values, by the checks of any foreign kernel.
 std::vector<Record> judge_values(const Judge& judge, Tensors tensors,
-                                 std::vector<std::string> operations) {
+                                 std::vector<std::string> operations,
+                                 const std::string& implementation) {
   const Plugin& plugin = judge.trip.plugin;
   ForeignContract contract;
   contract.layout = "split";
@@ -68,7 +69,7 @@ std::vector<Record> judge_values(const Judge& judge, Tensors tensors,
   contract.accumulation = plugin.accumulation;
   contract.deterministic = true;
   contract.operations = std::move(operations);
-  contract.implementation = plugin.name;
+  contract.implementation = implementation;
   const ForeignOutputs outputs{"plugin " + plugin.path.string(), std::move(tensors)};
   std::vector<Record> records = check_foreign(judge.trip.foreign, outputs, contract, judge.options);
   for (Record& record : records) record.environment.target = "plugin";
@@ -98,7 +99,7 @@ Record judge_operation(const Judge& judge, const std::string& op, const Request&
     return record;
   }
   fed.merge(tensors_of(request, called));
-  for (Record& judged : judge_values(judge, std::move(fed), {op})) {
+  for (Record& judged : judge_values(judge, std::move(fed), {op}, judge.trip.plugin.name)) {
     if (judged.op != op) continue;
     record = std::move(judged);
     put_first(called.checks, record);
@@ -198,7 +199,9 @@ void judge_pipeline(Judge& judge) {
   record.verdict = called.ended ? *called.ended : assemble(called.checks);
   judge.records.push_back(record);
   if (!called.judgeable()) return;
-  for (Record& of_op : judge_values(judge, tensors_of(request, called), {})) {
+  // The same operations may be offered one by one as well: their records need another name.
+  const std::string name = judge.trip.plugin.name + ", pipeline";
+  for (Record& of_op : judge_values(judge, tensors_of(request, called), {}, name)) {
     judge.records.push_back(std::move(of_op));
   }
 }

@@ -93,7 +93,7 @@ int divide_by_zero(const Site& site) {
   return site.answer();
 }
 int busy_loop(const Site& site) {
-  for (;;) sink = sink + 1;
+  for (;;) sink = 1;
   return site.answer();
 }
 int sleep_forever(const Site& site) {

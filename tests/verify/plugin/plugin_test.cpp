@@ -62,6 +62,24 @@ RC_GTEST_PROP(Plugin, NaiveImplementationRaisesNoAlarmOnRandomProblems, ()) {
   }
 }
 
+TEST(Plugin, APipelineMayGiveTheSelectionAlone) {
+  const std::vector<Record> records = check_small("fused");
+  EXPECT_EQ(record_of(records, "pipeline").verdict.status, Status::passed);
+  const Record& topk = record_of(records, "topk");
+  EXPECT_EQ(topk.verdict.status, Status::passed) << topk.verdict.reason;
+  EXPECT_EQ(topk.implementation, "fused.so, pipeline");
+  EXPECT_GT(topk.verdict.decidable_rows, 0);
+  for (const char* op : {"pool", "quantize_query", "logits"}) {
+    EXPECT_EQ(record_of(records, op).verdict.status, Status::skipped) << op;
+  }
+}
+
+TEST(Plugin, AWrongSelectionOfAPipelineFails) {
+  const std::vector<Record> records = check_small("fused_wrong");
+  EXPECT_EQ(record_of(records, "pipeline").verdict.status, Status::passed);
+  EXPECT_EQ(record_of(records, "topk").verdict.status, Status::failed);
+}
+
 TEST(Plugin, RecordsOfARightPluginSayThatTheCallWasLookedAt) {
   const std::vector<Record> records = check_small("good");
   for (const char* op : {"pool", "quantize_query", "logits", "topk"}) {

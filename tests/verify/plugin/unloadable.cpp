@@ -50,7 +50,7 @@ const indexpool_plugin* indexpool_plugin_table(void) {
 #endif
   static indexpool_plugin table{};
   if (reason == null_table) return nullptr;
-  if (reason == wild_table) return reinterpret_cast<const indexpool_plugin*>(0x123456);
+  if (reason == wild_table) return reinterpret_cast<const indexpool_plugin*>(0x123450);
   if (reason != no_operation) table.topk = naive::topk;
   if (reason == wrong_accumulation) table.accumulation = 17;
   return &table;
