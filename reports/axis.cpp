@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 namespace indexpool::reports {
 
@@ -21,8 +22,10 @@ std::vector<double> decades(const LogAxis& axis) {
 
 std::vector<double> token_ticks(const LogAxis& axis) {
   std::vector<double> ticks;
-  for (double tick = 1024; tick <= axis.high * (1 + 1e-9); tick *= 4) {
-    if (tick >= axis.low * (1 - 1e-9)) ticks.push_back(tick);
+  constexpr double first = 1024;
+  const double above = axis.high * (1 + 1e-9), below = axis.low * (1 - 1e-9);
+  for (int power = 0; std::ldexp(first, power) <= above; power += 2) {
+    if (std::ldexp(first, power) >= below) ticks.push_back(std::ldexp(first, power));
   }
   return ticks;
 }
@@ -45,9 +48,9 @@ std::vector<double> spread(const std::vector<double>& wish, double gap, double l
     next = place[i] + gap;
   }
   double limit = high;
-  for (auto i = order.rbegin(); i != order.rend(); ++i) {
-    place[*i] = std::min(place[*i], limit);
-    limit = place[*i] - gap;
+  for (const std::size_t i : std::views::reverse(order)) {
+    place[i] = std::min(place[i], limit);
+    limit = place[i] - gap;
   }
   return place;
 }

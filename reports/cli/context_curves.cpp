@@ -70,6 +70,7 @@ std::vector<reports::Curve> context_curves(const ArchitectureConfig& architectur
       memory_curve("one key per token", unpooled_cache_bytes, architecture)};
   const std::vector<std::int64_t> tokens = curve_tokens();
   std::vector<std::vector<OperationForecast>> steps;
+  steps.reserve(tokens.size());
   for (const std::int64_t at : tokens) steps.push_back(decode_step(architecture, device, at));
   const auto prompts = prefill(architecture, device, tokens);
   for (auto& curve : time_curves("time", steps, architecture.indexer_layers)) {

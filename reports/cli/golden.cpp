@@ -19,7 +19,7 @@ fs::path golden_case(const std::string& name) {
       fs::path(INDEXPOOL_INSTALL_PREFIX) / INDEXPOOL_GOLDEN_INSTALLED};
   std::string looked;
   for (const fs::path& folder : folders) {
-    const fs::path path = (folder / file).lexically_normal();
+    fs::path path = (folder / file).lexically_normal();
     std::error_code unreadable;
     if (fs::exists(path, unreadable)) return path;
     looked += "\n  " + path.string();

@@ -52,7 +52,7 @@ void require_writable_folder(const fs::path& folder) {
                   place.string(), reason));
 }
 
-Journal::Journal(fs::path folder, bool resume)
+Journal::Journal(const fs::path& folder, bool resume)
     : path_(folder / "records.partial.jsonl"), file_(nullptr, &std::fclose) {
   const bool interrupted = fs::exists(path_);
   if (interrupted && !resume) {

@@ -21,7 +21,7 @@ class Journal {
  public:
   // Without `resume`, throws ConfigError when an interrupted run left its journal in the folder.
   // With it, takes over the records of finished jobs from the journal or from records.jsonl.
-  Journal(std::filesystem::path folder, bool resume);
+  Journal(const std::filesystem::path& folder, bool resume);
   // A run that ends before its first record leaves no journal: there is nothing to continue.
   ~Journal();
   Journal(const Journal&) = delete;
