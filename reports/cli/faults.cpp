@@ -39,12 +39,23 @@ std::string command_of(const FaultsOptions& options) {
   return command;
 }
 
-void print_for_people(const fault::Campaign& campaign, const std::vector<Record>& records,
-                      reports::Format format) {
-  const bool colour = colour_wanted();
-  print(reports::render(cost_table(campaign), format, colour) + '\n');
-  print(reports::render(coverage_table(campaign), format, colour) + '\n');
-  print(fault_summary(campaign, records));
+std::string for_people(const fault::Campaign& campaign, const std::vector<Record>& records,
+                       reports::Format format, bool colour) {
+  return reports::render(cost_table(campaign), format, colour) + '\n' +
+         reports::render(coverage_table(campaign), format, colour) + '\n' +
+         fault_summary(campaign, records);
+}
+
+void write_files(const FaultsOptions& options, const fault::Campaign& campaign,
+                 const std::vector<Record>& records) {
+  const std::filesystem::path folder = options.out;
+  write_text(folder / "coverage.csv",
+             reports::render(coverage_by_layer(campaign), reports::Format::csv));
+  write_text(folder / "coverage.md", for_people(campaign, records, reports::Format::md, false));
+  reports::write_report(
+      folder,
+      {"Injected faults, mode " + options.campaign.mode, records, {}, options.campaign.repeat});
+  note("report: " + options.out + "/report.html, the matrix of layers in coverage.md");
 }
 
 int faults_with(FaultsOptions options) {
@@ -63,21 +74,10 @@ int faults_with(FaultsOptions options) {
   const fault::Campaign campaign = fault::run_campaign(options.campaign);
   std::vector<Record> records = fault::records_of(campaign);
   for (Record& record : records) record.environment.version = INDEXPOOL_VERSION;
-  if (!options.out.empty()) {
-    const std::filesystem::path folder = options.out;
-    write_text(folder / "coverage.csv",
-               reports::render(coverage_by_layer(campaign), reports::Format::csv));
-    reports::write_report(
-        folder,
-        {"Injected faults, mode " + options.campaign.mode, records, {}, options.campaign.repeat});
-    note("report: " + options.out + "/report.html");
-  }
-  const bool for_people = format == reports::Format::table || format == reports::Format::md;
-  if (for_people) {
-    print_for_people(campaign, records, format);
-  } else {
-    print(reports::render(coverage_by_layer(campaign), format));
-  }
+  if (!options.out.empty()) write_files(options, campaign, records);
+  const bool people = format == reports::Format::table || format == reports::Format::md;
+  print(people ? for_people(campaign, records, format, colour_wanted())
+               : reports::render(coverage_by_layer(campaign), format));
   return exit_code(records);
 }
 
@@ -102,7 +102,8 @@ std::function<int()> declare_faults(CLI::App& app) {
   app.add_option("--threads", options->campaign.threads,
                  "threads (0: one per core); the numbers stay the same")
       ->capture_default_str();
-  app.add_option("--out", options->out, "folder for the report, records.jsonl and coverage.csv");
+  app.add_option("--out", options->out,
+                 "folder for the report, records.jsonl, coverage.md and .csv");
   options->format.declare(app);
   return [options] { return faults_with(*options); };
 }

@@ -82,6 +82,10 @@ Campaign run_campaign(const CampaignOptions& options) {
            site.run({bench, model, Random(options.seed, stream), options.trials})});
     }
   }
+  if (campaign.cells.empty()) {
+    throw ConfigError(fmt::format("mode {} stores no scales: there is nothing to strike at {}",
+                                  options.mode, fmt::join(options.sites, ", ")));
+  }
   campaign.clean = run_clean(options, bench.shape);
   return campaign;
 }
