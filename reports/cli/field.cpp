@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/reports/cli/command.hpp"
+#include "indexpool/reports/cli/journal.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/report.hpp"
@@ -88,6 +89,7 @@ std::string command_of(const FieldOptions& options) {
 
 int run_field(const FieldOptions& options) {
   const reports::Format format = options.format.parsed();
+  if (!options.out.empty()) require_writable_folder(options.out);
   const verify::FieldSuite suite = verify::field_suite();
   const auto scenarios = chosen(suite, options.ids);
   std::vector<Judged> all;

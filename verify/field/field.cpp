@@ -57,7 +57,7 @@ Record start(const FieldScenario& scenario, const char* implementation) {
   record.op = scenario.op;
   record.implementation = implementation;
   record.reference = fmt::format("{}", fmt::join(scenario.references, ", "));
-  record.environment.target = "simt";
+  record.environment.target = scenario.op == "plan" ? "planner" : "simt";
   record.repeat = "indexpool field --id " + scenario.id;
   return record;
 }
