@@ -77,7 +77,8 @@ struct GateState {
 GateState gate_state(const std::string& suite, const std::vector<Record>& records);
 
 // A JSON file, sorted, one thing a line, so that a diff shows what changed. Error over bound is
-// kept to three digits. parse throws ConfigError.
+// kept to three digits. What is
+// left out is 0, or "passed". parse throws ConfigError.
 std::string baseline_text(const GateState& state);
 GateState parse_baseline(std::string_view text, std::string_view where);
 Resources parse_resources(std::string_view text, std::string_view where);

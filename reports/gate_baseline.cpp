@@ -24,20 +24,24 @@ std::string entry_line(const GateEntry& entry) {
   std::string line = fmt::format("{{\"problem\": {}, \"op\": {}, \"kernel\": {}, \"target\": {}",
                                  quoted(entry.problem), quoted(entry.op), quoted(entry.kernel),
                                  quoted(entry.target));
-  line += fmt::format(", \"status\": \"{}\"", to_string(entry.status));
+  if (entry.status != Status::passed) {
+    line += fmt::format(", \"status\": \"{}\"", to_string(entry.status));
+  }
   if (entry.traffic) line += fmt::format(", \"traffic\": [{}]", fmt::join(*entry.traffic, ", "));
   return line + "}";
 }
 
 // Three digits: more would make every line of a baseline change with the compiler.
-std::string digits(double value) { return value == 0 ? "0" : fmt::format("{:.3g}", value); }
+std::string digits(double value) { return fmt::format("{:.3g}", value); }
 
 std::string check_line(const GateCheck& check) {
-  return fmt::format(
-      "{{\"op\": {}, \"kernel\": {}, \"target\": {}, \"mode\": {}, \"check\": {}, "
-      "\"problems\": {}, \"worst\": {}, \"median\": {}}}",
+  std::string line = fmt::format(
+      "{{\"op\": {}, \"kernel\": {}, \"target\": {}, \"mode\": {}, \"check\": {}, \"problems\": {}",
       quoted(check.op), quoted(check.kernel), quoted(check.target), quoted(check.mode),
-      quoted(check.check), check.problems, digits(check.worst), digits(check.median));
+      quoted(check.check), check.problems);
+  if (check.worst > 0) line += ", \"worst\": " + digits(check.worst);
+  if (check.median > 0) line += ", \"median\": " + digits(check.median);
+  return line + "}";
 }
 
 std::string kernel_line(const CompiledKernel& kernel) {
@@ -66,13 +70,13 @@ Status read_status(const JsonValue& value) {
 
 GateEntry read_entry(const JsonValue& value) {
   const JsonObject object =
-      value.object({"problem", "op", "kernel", "target", "status"}, {"traffic"});
+      value.object({"problem", "op", "kernel", "target"}, {"status", "traffic"});
   GateEntry entry;
   entry.problem = object["problem"].text();
   entry.op = object["op"].text();
   entry.kernel = object["kernel"].text();
   entry.target = object["target"].text();
-  entry.status = read_status(object["status"]);
+  if (const auto status = object.find("status")) entry.status = read_status(*status);
   if (const auto traffic = object.find("traffic")) {
     const std::vector<JsonValue> numbers = traffic->array();
     if (numbers.size() != counter_count) {
@@ -94,7 +98,7 @@ double read_utilisation(const JsonValue& value) {
 
 GateCheck read_check(const JsonValue& value) {
   const JsonObject object =
-      value.object({"op", "kernel", "target", "mode", "check", "problems", "worst", "median"});
+      value.object({"op", "kernel", "target", "mode", "check", "problems"}, {"worst", "median"});
   GateCheck check;
   check.op = object["op"].text();
   check.kernel = object["kernel"].text();
@@ -102,8 +106,8 @@ GateCheck read_check(const JsonValue& value) {
   check.mode = object["mode"].text();
   check.check = object["check"].text();
   check.problems = object["problems"].integer(1, most);
-  check.worst = read_utilisation(object["worst"]);
-  check.median = read_utilisation(object["median"]);
+  if (const auto worst = object.find("worst")) check.worst = read_utilisation(*worst);
+  if (const auto median = object.find("median")) check.median = read_utilisation(*median);
   return check;
 }
 

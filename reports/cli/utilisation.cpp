@@ -1,8 +1,13 @@
 // indexpool utilisation: how much of each bound errors use, over many random problems.
 #include "indexpool/reports/utilisation.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <tuple>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +28,7 @@ struct UtilisationOptions {
   std::int64_t runs = 0;
   std::uint64_t seed = 20260101;
   std::string out;
+  int jobs = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
   FormatOption format;
 };
 
@@ -65,26 +71,78 @@ std::vector<Record> records_of(Campaign campaign, std::int64_t runs, const std::
   return records;
 }
 
-// The alarms of correct kernels, which there must be none of, are kept as they are.
-std::vector<Record> run_campaign(const UtilisationOptions& options) {
+// What one thread saw. The alarms of correct kernels, which there must be none of, are kept as they
+// are.
+struct Share {
+  Campaign campaign;
+  std::map<std::int64_t, std::vector<Record>> alarms;  // by number of the problem
+};
+
+void run_share(const UtilisationOptions& options, std::atomic<std::int64_t>& next,
+               const std::function<void(const std::string&)>& progress, Share& share) {
   verify::Options how;
   how.all_lane_orders = false;  // the same bytes again add nothing here
-  Progress progress;
-  Campaign campaign;
-  std::vector<Record> alarms;
-  for (std::int64_t i = 0; i < options.runs; ++i) {
+  for (std::int64_t i = next++; i < options.runs; i = next++) {
     const Problem problem = verify::random_problem(options.seed, i);
-    progress.show(fmt::format("{}/{} {}", i + 1, options.runs, describe(problem)));
+    progress(fmt::format("{}/{} {}", i + 1, options.runs, describe(problem)));
     for (Record& record : verify::verify_problem(problem, how)) {
-      add(campaign, record, problem);
+      add(share.campaign, record, problem);
       const Status status = record.verdict.status;
-      if (status == Status::failed || status == Status::error) alarms.push_back(std::move(record));
+      if (status != Status::failed && status != Status::error) continue;
+      share.alarms[i].push_back(std::move(record));
     }
   }
+}
+
+// Samples are sorted before anything is made of them, so that threads change no byte.
+Share merged(std::vector<Share> shares) {
+  Share sum;
+  for (Share& share : shares) {
+    for (auto& [key, samples] : share.campaign) {
+      Samples& all = sum.campaign[key];
+      all.elements += samples.elements;
+      all.worst.insert(all.worst.end(), samples.worst.begin(), samples.worst.end());
+    }
+    sum.alarms.merge(share.alarms);
+  }
+  return sum;
+}
+
+std::vector<Share> run_threads(const UtilisationOptions& options) {
+  Progress progress;
+  std::mutex terminal, trouble;
+  std::exception_ptr failure;
+  std::atomic<std::int64_t> next = 0;
+  std::vector<Share> shares(static_cast<std::size_t>(options.jobs));
+  const auto show = [&](const std::string& text) {
+    const std::lock_guard lock(terminal);
+    progress.show(text);
+  };
+  std::vector<std::jthread> threads;
+  for (Share& share : shares) {
+    threads.emplace_back([&] {
+      try {
+        run_share(options, next, show, share);
+      } catch (...) {
+        next = options.runs;  // the others stop as well
+        const std::lock_guard lock(trouble);
+        failure = std::current_exception();
+      }
+    });
+  }
+  threads.clear();
+  if (failure) std::rethrow_exception(failure);
+  return shares;
+}
+
+std::vector<Record> run_campaign(const UtilisationOptions& options) {
+  Share all = merged(run_threads(options));
   const std::string repeat =
       fmt::format("indexpool utilisation --runs {} --seed {}", options.runs, options.seed);
-  std::vector<Record> records = records_of(std::move(campaign), options.runs, repeat);
-  records.insert(records.end(), alarms.begin(), alarms.end());
+  std::vector<Record> records = records_of(std::move(all.campaign), options.runs, repeat);
+  for (auto& [number, alarms] : all.alarms) {
+    records.insert(records.end(), alarms.begin(), alarms.end());
+  }
   return records;
 }
 
@@ -133,6 +191,7 @@ std::function<int()> declare_utilisation(CLI::App& app) {
                  "random problems to run on the executor (10,000: minutes)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   app.add_option("--seed", options->seed, "of the stream of problems")->capture_default_str();
+  app.add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 64));
   app.add_option("--out", options->out, "file for the records of the campaign");
   options->format.declare(app);
   return [options] { return utilisation_with(*options); };
