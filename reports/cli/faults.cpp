@@ -10,6 +10,7 @@
 #include "indexpool/model/error.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/fault_tables.hpp"
+#include "indexpool/reports/cli/journal.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 
@@ -68,6 +69,7 @@ int faults_with(FaultsOptions options) {
   for (const std::string& model : options.campaign.models) {
     require_known("fault model", model, fault::model_names());
   }
+  if (!options.out.empty()) require_writable_folder(options.out);
   Progress progress;
   options.campaign.progress = [&](const std::string& text) { progress.show(text); };
   options.campaign.repeat = command_of(options);

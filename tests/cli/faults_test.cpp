@@ -22,7 +22,7 @@ TEST(FaultsCommand, BadValuesAreUsageErrors) {
   const struct {
     std::vector<std::string> arguments;
     const char* said;
-  } lines[] = {{{"faults", "--site", "code"}, "did you mean codes"},
+  } lines[] = {{{"faults", "--site", "code"}, "did you mean fresh_codes or codes?"},
                {{"faults", "--model", "singel"}, "did you mean single"},
                {{"faults", "--mode", "vlm_fp8"}, "vllm_fp8"},
                {{"faults", "--trials", "0"}, "trials: found 0"},
