@@ -16,9 +16,12 @@ namespace {
 using namespace kernels;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
-// Past 2^32 bytes for whatever an index selects; past 2^31 threads of a grid for the jobs of pool,
-// whose records have 32 bytes and whose pools take at least 4 threads.
-constexpr std::int64_t ahead = 6 * gib, jobs_ahead = 18 * gib, checksums_ahead = 9 * gib;
+// Past 2^32 bytes for whatever an index selects, and not so far past it that a wrapped offset
+// leaves the buffer; past 2^31 elements where kernels count in floats or table entries; past 2^31
+// threads of a grid for the jobs of pool, whose records have 32 bytes and whose pools take at least
+// 4 threads.
+constexpr std::int64_t ahead = 5 * gib, elements_ahead = 10 * gib;
+constexpr std::int64_t jobs_ahead = 18 * gib, checksums_ahead = 9 * gib;
 
 std::int64_t space_before(std::string_view buffer) {
   static constexpr std::string_view far[] = {
@@ -27,6 +30,7 @@ std::int64_t space_before(std::string_view buffer) {
       "logits",  "selection",   "block table"};
   if (buffer == "pool jobs") return jobs_ahead;
   if (buffer == "checksums") return checksums_ahead;
+  if (buffer == "logits" || buffer == "block table") return elements_ahead;
   return std::ranges::find(far, buffer) == std::end(far) ? 0 : ahead;
 }
 
@@ -58,7 +62,9 @@ Distance move_rows_and_rings(Args& args) {
   move_back(args.gate_scores, far.rows * row);
   far.tail_blocks = ahead / args.tail.block_stride;
   move_back(args.tail.base, far.tail_blocks * args.tail.block_stride);
-  far.positions = std::int64_t{args.tail.ring} << 32;
+  // Beyond 2^32, and no multiple of a power of two but the ring's own.
+  constexpr std::int64_t rounds = 1'500'000'001;
+  far.positions = rounds * args.tail.ring;
   return far;
 }
 
@@ -145,13 +151,14 @@ Blocks place(LogitsArgs& args) {
   const std::int64_t heads = config.index_n_heads;
   const std::int64_t query =
       heads * config.index_head_dim * info(mode.quantised() ? mode.cache : mode.storage).bytes;
-  far.rows = ahead / std::max<std::int64_t>({query, args.logits_stride * 4, sizeof(QueryRow)});
+  far.rows = std::min(ahead / std::max<std::int64_t>(query, sizeof(QueryRow)),
+                      elements_ahead / (args.logits_stride * 4));
   move_back(args.queries, far.rows * query);
   move_back(args.query_scales, far.rows * heads);
   move_back(args.head_weights, far.rows * heads);
   move_back(args.rows, far.rows);
   move_back(args.logits, far.rows * args.logits_stride);
-  const std::int64_t requests = ahead / (args.block_table_width * 4);
+  const std::int64_t requests = elements_ahead / (args.block_table_width * 4);
   std::int64_t entries = 0;
   for (QueryTile& tile : own(args.tiles, args.tile_count)) {
     entries = std::max(entries, (tile.request + std::int64_t{1}) * args.block_table_width);
@@ -167,8 +174,8 @@ Blocks place(LogitsArgs& args) {
 
 Blocks place(TopkArgs& args) {
   const std::int64_t width = args.shape.config.selection_width();
-  const std::int64_t rows =
-      ahead / std::max<std::int64_t>({args.logits_stride * 4, width * 4, sizeof(QueryRow)});
+  const std::int64_t rows = std::min(ahead / std::max<std::int64_t>(width * 4, sizeof(QueryRow)),
+                                     elements_ahead / (args.logits_stride * 4));
   move_back(args.logits, rows * args.logits_stride);
   move_back(args.rows, rows);
   move_back(args.selection, rows * width);

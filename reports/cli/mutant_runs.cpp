@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,20 +40,20 @@ void for_each_index(std::size_t count, int jobs, const std::function<void(std::s
   if (failure) std::rethrow_exception(failure);
 }
 
-using Setting = std::pair<std::string, bool>;  // a set of problems, far or not
+using Setting = verify::MutantSetting;
 
 std::map<Setting, verify::MutantRun> correct_runs(const std::vector<const verify::Mutant*>& chosen,
                                                   const MutantRunOptions& options) {
   std::map<Setting, verify::MutantRun> runs;
   if (!options.rules) return runs;
-  for (const verify::Mutant* mutant : chosen) runs[{mutant->problems, mutant->far}];
+  for (const verify::Mutant* mutant : chosen) runs[Setting(*mutant)];
   std::vector<Setting> settings;
   for (const auto& [setting, run] : runs) settings.push_back(setting);
   std::vector<verify::MutantRun> found(settings.size());
   for_each_index(
       settings.size(), options.jobs,
       [&](std::size_t i) {
-        found[i] = verify::run_unmutated(settings[i].first, settings[i].second, {true, true});
+        found[i] = verify::run_unmutated(settings[i], {true, true});
       },
       [](std::size_t) {});
   for (std::size_t i = 0; i < settings.size(); ++i) runs[settings[i]] = std::move(found[i]);
@@ -77,8 +76,7 @@ std::vector<TimedRun> run_mutants(const std::vector<const verify::Mutant*>& chos
     result.run =
         verify::run_mutant(mutant, module.code(mutant.id), {!options.quick, options.rules});
     if (options.rules) {
-      result.rules =
-          verify::judge_by_rules(mutant, result.run, correct.at({mutant.problems, mutant.far}));
+      result.rules = verify::judge_by_rules(mutant, result.run, correct.at(Setting(mutant)));
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     result.seconds = taken.count();

@@ -11,7 +11,7 @@ void async_copy_16(void* shared_to, const void* global_from, bool active, Where 
   if (active) enter_global(global_from, 16, false, where);
   enter_shared(shared_to, 16, true, where);
   // Written here and at the wait, so that a race detector sees both ends of the copy.
-  std::memset(shared_to, static_cast<int>(SharedMemory::poison), 16);
+  SharedMemory::fill_with_poison(static_cast<std::byte*>(shared_to), 16);
   const QuietScope quiet;
   running_executor().thread().pending.copies.push_back(
       {static_cast<std::byte*>(shared_to),

@@ -13,7 +13,9 @@ namespace indexpool::sim::simt {
 
 class SharedMemory {
  public:
-  static constexpr std::byte poison{0xA5};  // what a kernel reads before it writes
+  // What a kernel reads before it writes: NaN as bf16, f16, f32 and e4m3, since zero times anything
+  // else would go unseen, and a large positive number as an integer.
+  static constexpr std::byte poison[2] = {std::byte{0xff}, std::byte{0x7f}};
   static constexpr std::byte canary{0xC7};
 
   SharedMemory() = default;
@@ -39,10 +41,10 @@ class SharedMemory {
 
   std::byte* begin() const { return allocation_ ? allocation_ + guard : nullptr; }
   std::int64_t bytes() const { return bytes_; }
-  void poison_all() {
-    if (bytes_ > 0)
-      std::memset(begin(), static_cast<int>(poison), static_cast<std::size_t>(bytes_));
+  static void fill_with_poison(std::byte* to, std::int64_t bytes) {
+    for (std::int64_t i = 0; i < bytes; ++i) to[i] = poison[i % 2];
   }
+  void poison_all() { fill_with_poison(begin(), bytes_); }
   bool contains(std::uintptr_t address, int size) const {
     const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(begin());
     return offset < static_cast<std::uintptr_t>(bytes_) &&

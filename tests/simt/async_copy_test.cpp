@@ -3,7 +3,7 @@
 namespace indexpool::sim::simt {
 namespace {
 
-constexpr std::uint32_t poison = 0xA5A5A5A5u;
+constexpr std::uint32_t poison = 0x7fff7fffu;
 
 struct Stage {
   Machine machine;

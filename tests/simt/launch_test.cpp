@@ -102,7 +102,7 @@ TEST(Launch, SharedMemoryIsPoisonedForEveryBlock) {
   int poisoned = 0;
   machine.run(3, 32, 128, [&] {
     auto* word = reinterpret_cast<std::uint32_t*>(dynamic_shared()) + thread_index();
-    poisoned += load_shared(word) == 0xA5A5A5A5u;
+    poisoned += load_shared(word) == 0x7fff7fffu;
     store_shared(word, 0u);
   });
   EXPECT_EQ(poisoned, 3 * 32);

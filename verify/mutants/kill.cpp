@@ -60,12 +60,24 @@ MutantRun run_problems(const std::string& name, Options options, const std::stri
   return run;
 }
 
+// The smallest ring that works: a rejected draft's successor overwrites its entry.
+std::int64_t tight_ring(std::int64_t index_kpool, std::int64_t drafts) {
+  return index_kpool + drafts;
+}
+
+Options options_of(const MutantSetting& setting) {
+  Options options;
+  options.far = setting.far;
+  options.extra_kernels = kernels::kernels();  // one kernel an operation
+  if (setting.tight_ring) options.planner.ring = tight_ring;
+  return options;
+}
+
 }  // namespace
 
 MutantRun run_mutant(const Mutant& mutant, const MutantCode& code, const MutantOptions& options) {
-  Options run;
-  run.far = mutant.far;
-  run.extra_kernels = kernels::kernels();  // one kernel an operation
+  const MutantSetting setting(mutant);
+  Options run = options_of(setting);
   if (code.kernel != nullptr) {
     run.target = std::string(code.kernel->target);
     run.extra_kernels = {code.kernel, 1};
@@ -74,11 +86,8 @@ MutantRun run_mutant(const Mutant& mutant, const MutantCode& code, const MutantO
   return run_problems(mutant.problems, run, mutant.killed_by, options);
 }
 
-MutantRun run_unmutated(const std::string& problems, bool far, const MutantOptions& options) {
-  Options run;
-  run.far = far;
-  run.extra_kernels = kernels::kernels();
-  return run_problems(problems, run, "", options);
+MutantRun run_unmutated(const MutantSetting& setting, const MutantOptions& options) {
+  return run_problems(setting.problems, options_of(setting), "", options);
 }
 
 }  // namespace indexpool::verify

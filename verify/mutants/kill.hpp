@@ -1,7 +1,7 @@
 // Runs a mutant through its problems and says which checks noticed.
 #pragma once
 
-#include <functional>
+#include <compare>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,7 +29,16 @@ struct MutantOptions {
 };
 
 MutantRun run_mutant(const Mutant& mutant, const MutantCode& code, const MutantOptions& options);
+// What a mutant is run on.
+struct MutantSetting {
+  std::string problems;
+  bool far = false, tight_ring = false;
+
+  explicit MutantSetting(const Mutant& mutant)
+      : problems(mutant.problems), far(mutant.far), tight_ring(mutant.tight_ring) {}
+  auto operator<=>(const MutantSetting&) const = default;
+};
 // The kernels and the planner as they are, on the same problems: nothing may be killed.
-MutantRun run_unmutated(const std::string& problems, bool far, const MutantOptions& options);
+MutantRun run_unmutated(const MutantSetting& setting, const MutantOptions& options);
 
 }  // namespace indexpool::verify

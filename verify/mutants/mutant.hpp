@@ -15,15 +15,16 @@
 namespace indexpool::verify {
 
 struct Mutant {
-  std::string id;          // unique, an identifier
-  std::string fault;       // one of mutant_classes()
-  std::string kernel;      // the kernel that has the fault, or "planner": kernels/plan.hpp
-  std::string file;        // of kernels/, where the text below stands exactly once
-  std::string find, with;  // what is replaced, and by what
-  std::string problems;    // a file of problems/
-  bool far = false;        // behind gigabytes (far_target.hpp)
-  std::string killed_by;   // a check of a verdict; "executor": the executor refused to go on
-  std::string why;         // what goes wrong
+  std::string id;           // unique, an identifier
+  std::string fault;        // one of mutant_classes()
+  std::string kernel;       // the kernel that has the fault, or "planner": kernels/plan.hpp
+  std::string file;         // of kernels/, where the text below stands exactly once
+  std::string find, with;   // what is replaced, and by what
+  std::string problems;     // a file of problems/
+  bool far = false;         // behind gigabytes (far_target.hpp)
+  bool tight_ring = false;  // rings of index_kpool + drafts entries, no multiple of a pool
+  std::string killed_by;    // a check of a verdict; "executor": the executor refused to go on
+  std::string why;          // what goes wrong
   std::string race_at;     // text of the line where the thread sanitizer must see a race; may be ""
   std::string equivalent;  // why no check can notice, if none can; else ""
 };

@@ -16,4 +16,5 @@ if(NOT times EQUAL 1)
                       "update ${TABLE}:\n${find}")
 endif()
 string(REPLACE "${find}" "${with}" text "${text}")
-file(WRITE "${OUTPUT}" "${text}")
+file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "${text}" @ONLY)  # leaves an equal file alone
+file(TOUCH "${OUTPUT}.stamp")

@@ -50,7 +50,7 @@ std::vector<std::string_view> class_names() {
 Mutant read_row(const JsonValue& value) {
   const JsonObject row = value.object(
       {"id", "class", "kernel", "file", "find", "with", "problems", "killed_by", "why"},
-      {"far", "race_at", "equivalent"});
+      {"far", "tight_ring", "race_at", "equivalent"});
   Mutant mutant;
   mutant.id = identifier(row["id"]);
   mutant.fault = known_name(row["class"], "class", class_names());
@@ -62,6 +62,7 @@ Mutant read_row(const JsonValue& value) {
   mutant.killed_by = known_name(row["killed_by"], "check", killing_checks());
   mutant.why = row["why"].text();
   if (const auto far = row.find("far")) mutant.far = far->boolean();
+  if (const auto tight = row.find("tight_ring")) mutant.tight_ring = tight->boolean();
   mutant.race_at = optional_text(row, "race_at");
   mutant.equivalent = optional_text(row, "equivalent");
   if (mutant.find.empty() || mutant.find == mutant.with)

@@ -69,7 +69,9 @@ TEST(ByRules, SelectionsAreJudgedByOverlapAlone) {
 
 // What the observer is given by real runs of the real kernels.
 TEST(ByRules, EveryOperationIsObserved) {
-  const MutantRun run = run_unmutated("drafts", false, {true, true});
+  Mutant of_drafts;
+  of_drafts.problems = "drafts";
+  const MutantRun run = run_unmutated(MutantSetting(of_drafts), {true, true});
   ASSERT_FALSE(run.killed()) << run.reason;
   ASSERT_EQ(run.observed.size(), mutant_problems("drafts").problems.size());
   for (const auto& problem : run.observed) {

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <set>
 #include <string>
-#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -41,11 +40,11 @@ INSTANTIATE_TEST_SUITE_P(Class, Mutants,
 
 // Whatever a mutant is killed on must let the kernels pass that have no fault.
 TEST(Unmutated, NothingIsKilledOnAnySetOfProblems) {
-  std::set<std::pair<std::string, bool>> settings;
-  for (const Mutant& mutant : mutant_table()) settings.insert({mutant.problems, mutant.far});
-  for (const auto& [problems, far] : settings) {
-    const MutantRun run = run_unmutated(problems, far, {true, false});
-    EXPECT_FALSE(run.killed()) << problems << ": " << run.reason;
+  std::set<MutantSetting> settings;
+  for (const Mutant& mutant : mutant_table()) settings.insert(MutantSetting(mutant));
+  for (const MutantSetting& setting : settings) {
+    const MutantRun run = run_unmutated(setting, {true, false});
+    EXPECT_FALSE(run.killed()) << setting.problems << ": " << run.reason;
   }
 }
 
