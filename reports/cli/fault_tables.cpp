@@ -218,7 +218,7 @@ std::string fault_summary(const Campaign& campaign, const std::vector<Record>& r
   for (const Group& group : groups) {
     Outcomes all;
     for (const auto& cell : campaign.cells) {
-      if (cell.site->protection == group.protection) all += cell.outcomes;
+      if (cell.protection == group.protection) all += cell.outcomes;
     }
     if (all.visible == 0) continue;
     const Share share = wilson(all.detected, all.visible);

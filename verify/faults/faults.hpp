@@ -56,6 +56,8 @@ const SiteInfo& find_site(std::string_view name);  // ConfigError with near name
 
 struct Cell {
   const SiteInfo* site = nullptr;
+  // Of the site in this mode: codes before the fold have no exact sum where kernels emit none.
+  Protection protection = Protection::full;
   std::string model;
   Outcomes outcomes;
 };

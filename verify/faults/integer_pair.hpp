@@ -13,6 +13,8 @@ namespace indexpool::verify::faults {
 // modulo 2^32. A change of one or two codes always shows. Codes differ by d, 0 < |d| < 2^19 (e4m3:
 // 2 x 480 / 2^-9), so one changes the first sum; two that leave it alone are d and -d at i != j and
 // change the second by d (i - j), less than 2^32 in a page of up to 2^13 codes (64 x 128).
+// Four can hide: d, -d, -d, d at equal distances (Prouhet). Stripes of one bit through int8 codes,
+// all of whose steps are alike, do so now and then; the CRC sees them.
 struct IntegerPair {
   std::uint32_t sum = 0, weighted_sum = 0;
   bool operator==(const IntegerPair&) const = default;

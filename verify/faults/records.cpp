@@ -21,11 +21,7 @@ Record start(const Campaign& campaign, const std::string& what, const char* impl
   return record;
 }
 
-// Where no exact checksum is older than the fault, a low share is not a broken promise.
-Status of_low_share(const SiteInfo& site) {
-  return site.protection == Protection::full ? Status::failed : Status::marginal;
-}
-
+// A single model below the wanted share is worth a look; the site as a whole decides.
 Check coverage_check(const Cell& cell) {
   const Outcomes& o = cell.outcomes;
   Check check;
@@ -34,12 +30,24 @@ Check coverage_check(const Cell& cell) {
   check.violations = o.silent();
   const Share share = wilson(o.detected, o.visible);
   if (o.visible > 0 && share.value < wanted_coverage) {
-    check.status = of_low_share(*cell.site);
+    check.status = Status::marginal;
     check.reason =
         fmt::format("{} of {} visible faults were silent: {:.3f} % detected, wanted {} %",
                     o.silent(), o.visible, 100 * share.value, 100 * wanted_coverage);
   }
   return check;
+}
+
+// Where no exact checksum is older than the fault, a low share breaks no promise.
+Check total_check(const Outcomes& all, Protection protection) {
+  const Share share = wilson(all.detected, all.visible);
+  Check total{"coverage", Status::passed, "", 0, all.visible, all.silent()};
+  if (share.low >= wanted_coverage) return total;
+  const bool failed = share.value < wanted_coverage && protection == Protection::full;
+  total.status = failed ? Status::failed : Status::marginal;
+  total.reason = fmt::format("{:.3f} % of visible faults detected, the interval starts at {:.3f} %",
+                             100 * share.value, 100 * share.low);
+  return total;
 }
 
 void add_values(const std::string& prefix, const Outcomes& o, Record& record) {
@@ -66,14 +74,16 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
   Record record = start(campaign, std::string(site.name), "layered checksums");
   std::vector<Check> checks;
   Outcomes all;
+  Protection protection = site.protection;
   for (const Cell& cell : campaign.cells) {
     if (cell.site != &site) continue;
+    protection = cell.protection;
     checks.push_back(coverage_check(cell));
     add_values(cell.model, cell.outcomes, record);
     all += cell.outcomes;
   }
   add_values("all", all, record);
-  if (site.protection == Protection::none) {
+  if (protection == Protection::none) {
     record.verdict = refuse(Status::skipped,
                             "outside of what checksums can protect: " + std::string(site.purpose));
     return record;
@@ -82,15 +92,7 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
     record.verdict = refuse(Status::skipped, "what a consumer gets never changed");
     return record;
   }
-  const Share share = wilson(all.detected, all.visible);
-  Check total{"coverage", Status::passed, "", 0, all.visible, all.silent()};
-  if (share.low < wanted_coverage) {
-    total.status = share.value < wanted_coverage ? of_low_share(site) : Status::marginal;
-    total.reason =
-        fmt::format("{:.3f} % of visible faults detected, the interval starts at {:.3f} %",
-                    100 * share.value, 100 * share.low);
-  }
-  checks.insert(checks.begin(), total);
+  checks.insert(checks.begin(), total_check(all, protection));
   record.verdict = assemble(std::move(checks));
   return record;
 }

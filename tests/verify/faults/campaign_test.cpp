@@ -84,7 +84,10 @@ TEST(Campaign, WhereAnExactChecksumIsOlderNoVisibleFaultIsSilent) {
     std::int64_t visible = 0;
     for (const Cell& cell : run_campaign(options).cells) {
       visible += cell.outcomes.visible;
-      EXPECT_EQ(cell.outcomes.silent(), 0) << mode << ", " << cell.site->name << ", " << cell.model;
+      // Before the fold only the pair is exact, and stripes of 32 codes may slip through it.
+      const bool rest = cell.site->name == "fresh_codes" && cell.model == "stripe";
+      EXPECT_LE(cell.outcomes.silent(), rest ? cell.outcomes.visible / 50 : 0)
+          << mode << ", " << cell.site->name << ", " << cell.model;
     }
     EXPECT_GT(visible, 3000) << mode;
   }
@@ -175,6 +178,15 @@ TEST(Campaign, UnquantisedCachesHaveNoScalesToStrike) {
   EXPECT_EQ(by_layer(codes, "pair"), 0);  // the kernels emit none
 }
 
+TEST(Campaign, WithoutAnExactSumCodesBeforeTheFoldAreNotPromised) {
+  CampaignOptions options = small("bf16");
+  options.sites = {"fresh_codes"};
+  const Campaign campaign = run_campaign(options);
+  EXPECT_LT(of_site(campaign, "fresh_codes").detected, of_site(campaign, "fresh_codes").visible);
+  for (const Cell& cell : campaign.cells) EXPECT_EQ(cell.protection, Protection::partial);
+  EXPECT_EQ(records_of(campaign).front().verdict.status, Status::marginal);
+}
+
 TEST(Campaign, RecordsSayWhatHeldAndWhatIsOutside) {
   std::map<std::string, Record> records;
   for (Record& record : records_of(whole_campaign())) records[record.case_name] = record;
@@ -194,7 +206,7 @@ TEST(Campaign, RecordsSayWhatHeldAndWhatIsOutside) {
 TEST(Campaign, SilentFaultsAndFalseAlarmsFailTheirRecords) {
   Campaign campaign = whole_campaign();
   for (Cell& cell : campaign.cells) {
-    if (cell.site->name == "codes") cell.outcomes.detected -= 2;
+    if (cell.site->name == "codes") cell.outcomes.detected -= 2;  // 10 of some 600
   }
   campaign.clean.runs = 1000;
   campaign.clean.alarms[1] = 1;

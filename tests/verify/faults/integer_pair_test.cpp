@@ -118,6 +118,21 @@ TEST(Faults, ThePlainSumAloneMissesEverySwapAndTheWeightedSumNone) {
   EXPECT_EQ(by_weighted_sum, swaps);
 }
 
+// 0, 1, 1, 0 become 1, 0, 0, 1 in bit 0 of every fourth code: +1 -1 -1 +1 at equal distances.
+TEST(Faults, AStripeOfFourCanHideFromThePairButNotFromTheCrc) {
+  SmallPage page = small_page({numeric_mode("int8"), 16, 1}, 0, 8);
+  const int bits[] = {0, 1, 1, 0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    page.bytes[4 * i] = static_cast<std::byte>(100 + bits[i]);
+  }
+  const IntegerPair pair = pair_of_codes(page.shape, codes_of(page.shape, page.bytes, 0));
+  append(page.seal, page.shape, page.bytes,
+         {0, 0, static_cast<std::int32_t>(pair.sum), pair.weighted_sum});
+  for (std::size_t i = 0; i < 4; ++i) page.bytes[4 * i] ^= std::byte{1};
+  EXPECT_EQ(check_page(page.shape, page.bytes, page.seal) & (layer_pair | layer_crc),
+            Alarms{layer_crc});
+}
+
 RC_GTEST_PROP(Faults, AnyChangeOfOneScaleIsSeenByThePair,
               (std::uint64_t seed, std::uint32_t bits)) {
   RC_PRE(bits != 0u);
