@@ -117,11 +117,16 @@ Check check_tie_rule(const IndexerInputs& inputs, std::span<const float> logits,
     std::ranges::sort(expected);
     std::ranges::sort(found);
     const auto differs = std::mismatch(found.begin(), found.end(), expected.begin());
+    const auto token = [&](std::int32_t entry) {
+      if (entry == -1) return std::string("-1");
+      return fmt::format("token {} of pool {}", entry - query.first_key,
+                         (entry - query.first_key) / kpool);
+    };
     tally.compare(differs.first == found.end(), [&] {
       return fmt::format(
-          "sequence {}, token {}: {} of {} visible pools; token {} selected where "
-          "the rule says {}",
-          query.request, query.position, pools.size(), visible, *differs.first, *differs.second);
+          "sequence {}, token {}: {} of {} visible pools; {} selected where the rule says {}",
+          query.request, query.position, pools.size(), visible, token(*differs.first),
+          token(*differs.second));
     });
   }
   return std::move(tally).finish();

@@ -31,8 +31,11 @@ Record record_of(const Row& row, const ForeignTrial& trial, const Options& optio
   if (options.progress) options.progress(test_case.name + ": " + record.op);
   Judged judged = row.judge(trial);
   if (!judged.missing.empty()) {
+    const ForeignOutputs& outputs = trial.outputs;
     record.verdict =
-        refuse(Status::skipped, fmt::format("{}: {}", trial.outputs.where, judged.missing));
+        refuse(Status::skipped, outputs.missing.empty()
+                                    ? fmt::format("{}: {}", outputs.where, judged.missing)
+                                    : outputs.missing);
     return record;
   }
   record.verdict = assemble(std::move(judged.checks));

@@ -80,6 +80,7 @@ std::string layout_names();  // "rows, split, planar, ..."
 struct ForeignOutputs {
   std::string where;
   std::map<std::string, Tensor> tensors;
+  std::string missing{};  // why nothing came back at all; empty: something did
 };
 // Outputs that a kernel may give for this case under this contract.
 std::vector<TensorNote> foreign_outputs(const ForeignCase& foreign,

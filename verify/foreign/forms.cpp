@@ -57,8 +57,8 @@ std::string tail_after_history(const SelectedRow& row) {
 
 constexpr FormAdapter tail_table[] = {
     {"any", "anywhere in the row", tail_anywhere},
-    {"fixed", "from column index_topk on (vLLM)", tail_at_fixed_columns},
-    {"compacted", "right after the selected pools (SGLang, transformers)", tail_after_history},
+    {"fixed", "from column index_topk on (vLLM, transformers)", tail_at_fixed_columns},
+    {"compacted", "right after the selected pools (SGLang, vLLM on a CPU)", tail_after_history},
 };
 
 std::string in_any_order(const SelectedRow& /*row*/) { return {}; }

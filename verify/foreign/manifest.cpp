@@ -239,7 +239,11 @@ std::vector<ManifestEntry> read_manifest(const fs::path& folder) {
 ForeignOutputs read_foreign_outputs(const fs::path& folder, const ManifestEntry& entry) {
   const fs::path path = folder / entry.outputs;
   ForeignOutputs outputs{path.string(), {}};
-  if (fs::exists(path)) outputs.tensors = read_safetensors(path).tensors;
+  if (fs::exists(path)) {
+    outputs.tensors = read_safetensors(path).tensors;
+  } else {
+    outputs.missing = path.string() + " does not exist";
+  }
   return outputs;
 }
 
