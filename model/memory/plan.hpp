@@ -89,8 +89,9 @@ TokenBytes token_bytes(const Architecture& architecture, const MemoryRequest& re
 // _align_hybrid_block_size).
 std::int64_t hybrid_block_tokens(Bytes state, std::int64_t token_entry_bytes, std::int64_t align);
 
-// What PyTorch's caching allocator reserves for one request: a multiple of 512 B, from 10 MiB on of
-// 2 MiB (c10/cuda/CUDACachingAllocator).
+// What PyTorch's caching allocator takes for one request: a multiple of 512 B, from 10 MiB on of
+// 2 MiB (c10/cuda/CUDACachingAllocator). Below 10 MiB requests share segments, whose unused rest is
+// not counted: it depends on the order of requests.
 Bytes allocator_rounded(Bytes bytes);
 
 }  // namespace indexpool

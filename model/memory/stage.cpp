@@ -66,15 +66,16 @@ std::int64_t Stage::layers_with(bool (*has)(const LayerSpec&)) const {
 
 void Stage::add(MemoryTerm term, std::int64_t allocations) {
   if (term.bytes.value == 0) return;
-  add_rounding(Bytes(divided_up(term.bytes.value, allocations)), allocations);
+  add_rounding(term.kind, Bytes(divided_up(term.bytes.value, allocations)), allocations);
   add_unrounded(std::move(term));
 }
 
-void Stage::add_rounding(Bytes piece, std::int64_t allocations) {
+void Stage::add_rounding(MemoryKind kind, Bytes piece, std::int64_t allocations) {
+  Rounding& rounding = kind == MemoryKind::parameters ? of_parameters_ : of_the_rest_;
   const std::int64_t added = allocator_rounded(piece).value - piece.value;
-  rounding_ =
-      checked_sum(rounding_, checked_product(added, allocations, "rounded bytes"), "rounded bytes");
-  pieces_ += allocations;
+  rounding.bytes = checked_sum(rounding.bytes, checked_product(added, allocations, "rounded bytes"),
+                               "rounded bytes");
+  rounding.pieces += allocations;
 }
 
 void Stage::add_unrounded(MemoryTerm term) {
@@ -93,13 +94,16 @@ void Stage::add_unrounded(MemoryTerm term) {
 }
 
 std::vector<MemoryTerm> Stage::take_terms() {
-  if (request_.engine != Engine::packed && rounding_ > 0) {
-    terms_.push_back({MemoryKind::allocator, "allocator rounding", Bytes(rounding_), 0,
-                      fmt::format("{} allocations, each up to a multiple of 512 B, from 10 MiB on "
-                                  "of 2 MiB",
-                                  pieces_),
-                      "PyTorch, c10/cuda/CUDACachingAllocator.cpp"});
-  }
+  const auto round = [&](const char* name, const Rounding& rounding) {
+    if (request_.engine == Engine::packed) return;
+    add_unrounded({MemoryKind::allocator, name, Bytes(rounding.bytes), 0,
+                   fmt::format("{} allocations, each up to a multiple of 512 B, from 10 MiB on of "
+                               "2 MiB",
+                               rounding.pieces),
+                   "PyTorch, c10/cuda/CUDACachingAllocator.cpp"});
+  };
+  round("allocator rounding, parameters", of_parameters_);
+  round("allocator rounding, the rest", of_the_rest_);
   std::stable_sort(terms_.begin(), terms_.end(), [](const MemoryTerm& a, const MemoryTerm& b) {
     return static_cast<int>(a.kind) < static_cast<int>(b.kind);
   });

@@ -41,7 +41,7 @@ class Stage {
   // is added for 0 bytes.
   void add(MemoryTerm term, std::int64_t allocations);
   void add_unrounded(MemoryTerm term);
-  void add_rounding(Bytes piece, std::int64_t allocations);
+  void add_rounding(MemoryKind kind, Bytes piece, std::int64_t allocations);
   std::vector<MemoryTerm> take_terms();  // with the allocator's
 
  private:
@@ -51,7 +51,10 @@ class Stage {
   bool first_, last_;
   std::int64_t drafting_ = 0;
   std::vector<MemoryTerm> terms_;
-  std::int64_t rounding_ = 0, pieces_ = 0;
+  struct Rounding {
+    std::int64_t bytes = 0, pieces = 0;
+  };
+  Rounding of_parameters_, of_the_rest_;
 };
 
 void add_parameters(Stage& stage);

@@ -55,7 +55,8 @@ class Groups {
       if (std::find(group.formats.begin(), group.formats.end(), format) == group.formats.end()) {
         group.formats.push_back(format);
       }
-      stage_.add_rounding(Bytes(divided_up(one.value, tensor.count)), tensor.count * layers);
+      stage_.add_rounding(MemoryKind::parameters, Bytes(divided_up(one.value, tensor.count)),
+                          tensor.count * layers);
     }
   }
 

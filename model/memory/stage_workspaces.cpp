@@ -1,5 +1,6 @@
 // What a step works in: tables, logits, gathered keys, the selection, activations.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,9 @@ Bytes logits_budget(const Stage& stage) {
                                                 : Bytes((std::int64_t{1} << 31) - 1);
 }
 
+// Cut into launches, they fill the budget: if not at this context, then at a shorter one that the
+// prompt has passed, where the rows come out even. DeepGEMM adds rows up to a multiple of
+// 128 / heads.
 void add_prefill_logits(Stage& stage) {
   const std::int64_t heads = stage.architecture().indexer.index_n_heads;
   const std::int64_t keys = index_keys(stage);
@@ -40,14 +44,23 @@ void add_prefill_logits(Stage& stage) {
   const std::int64_t row = serving::logits_bytes(1, columns).value;
   const Bytes budget(std::max(logits_budget(stage).value, row));
   const auto chunks = serving::chunk_rows(prefill_rows(stage), columns, budget);
-  const std::int64_t rows = chunks.empty() ? 0 : chunks.front().rows;
-  stage.add({MemoryKind::workspace, "prefill logits",
-             serving::deepgemm_prefill_logits_bytes(rows, keys, heads), 0,
-             fmt::format("{} of {} rows at once ({} launches) x align({} keys + 256, 256) x 4 B",
-                         rows, prefill_rows(stage), chunks.size(), keys),
-             fmt::format("DeepGEMM, csrc/apis/attention.hpp; budget of {} B for rows x columns",
-                         logits_budget(stage).value)},
-            1);
+  const std::int64_t rows = chunks.front().rows;
+  MemoryTerm term{
+      MemoryKind::workspace,
+      "prefill logits",
+      serving::deepgemm_prefill_logits_bytes(rows, keys, heads),
+      0,
+      fmt::format("{} rows x align({} keys + 256, 256) x 4 B", rows, keys),
+      fmt::format("DeepGEMM, csrc/apis/attention.hpp; budget of {} B for rows x columns",
+                  logits_budget(stage).value)};
+  if (chunks.size() > 1) {
+    const std::int64_t spare = divided_up(128, heads) - 1;
+    term.bytes = Bytes(checked_sum(budget.value, spare * row, "bytes of the logits"));
+    term.formula = fmt::format(
+        "budget of {} B, cut into {} launches of {} rows, and {} rows of {} B that align them",
+        budget.value, chunks.size(), rows, spare, row);
+  }
+  stage.add(std::move(term), 1);
 }
 
 void add_decode_logits(Stage& stage) {

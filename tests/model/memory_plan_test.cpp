@@ -1,4 +1,8 @@
+#include <fstream>
+#include <map>
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <rapidcheck/gtest.h>
 
 #include "indexpool/model/error.hpp"
@@ -45,7 +49,7 @@ RC_GTEST_PROP(ModelMemory, GrowsWithTheTokens, ()) {
   const Architecture& any = model(*any_model());
   MemoryRequest request = at(*rc::gen::inRange<std::int64_t>(1, 20 * mebi), *any_engine());
   const Bytes before = model_memory(any, request).on_one_gpu().total;
-  request.tokens += *rc::gen::inRange<std::int64_t>(1, mebi);
+  request.tokens += *rc::gen::element<std::int64_t>(1, 3, 256, 1024, 5000, mebi);
   RC_ASSERT(model_memory(any, request).on_one_gpu().total >= before);
 }
 
@@ -277,11 +281,35 @@ TEST(ModelMemory, Fp8ParametersCarryAScaleForEachBlock) {
   EXPECT_EQ(parameter_bytes(v32, experts), Bytes(3 * 2048 * (2048 + 128)));
 }
 
-TEST(ModelMemory, AllocatorRoundsAsPyTorchDoes) {
+TEST(Allocator, RoundsAsPyTorchDoes) {
   EXPECT_EQ(allocator_rounded(Bytes(1)), Bytes(512));
   EXPECT_EQ(allocator_rounded(Bytes(512)), Bytes(512));
   EXPECT_EQ(allocator_rounded(Bytes((10 << 20) - 1)), Bytes(10 << 20));
   EXPECT_EQ(allocator_rounded(Bytes((10 << 20) + 1)), Bytes(12 << 20));
+}
+
+// Prediction against what a device reported: caches, states, tables, work buffers and rounding.
+TEST(Allocator, AnH200HoldsWhatIsPredicted) {
+  std::ifstream stream(INDEXPOOL_TEST_DATA "/model/published/h200_allocations.json");
+  const nlohmann::json recorded = nlohmann::json::parse(stream);
+  int runs = 0;
+  for (const auto& run : recorded["runs"]) {
+    MemoryRequest request = at(run["tokens"]);
+    request.tensor_parallel = run["tensor_parallel"];
+    request.sequences = run["sequences"];
+    request.drafts = run["drafts"];
+    request.kv = run["latent_bytes"] == 512 ? KvFormat::fp8 : KvFormat::bf16;
+    const ModelMemory memory = model_memory(glm(), request);
+    Bytes predicted = bytes_of(memory, "allocator rounding, the rest");
+    for (const MemoryKind kind : {MemoryKind::cache, MemoryKind::state, MemoryKind::table,
+                                  MemoryKind::workspace, MemoryKind::activation}) {
+      predicted += bytes_of(memory, kind);
+    }
+    const double measured = run["device_bytes"];
+    EXPECT_NEAR(static_cast<double>(predicted.value) / measured, 1, 0.005) << run;
+    ++runs;
+  }
+  EXPECT_EQ(runs, 4);
 }
 
 RC_GTEST_PROP(LargestContext, FitsAndOneTokenMoreDoesNot, ()) {
