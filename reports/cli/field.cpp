@@ -31,6 +31,7 @@ std::vector<verify::FieldScenario> chosen(const verify::FieldSuite& suite,
                                           const std::vector<std::string>& ids) {
   if (ids.empty()) return suite.scenarios;
   std::vector<verify::FieldScenario> scenarios;
+  scenarios.reserve(ids.size());
   for (const std::string& id : ids) scenarios.push_back(verify::find_scenario(suite, id));
   return scenarios;
 }

@@ -1,9 +1,6 @@
 // Bugs of captured graphs: a launch keeps the addresses it was captured with. A caching allocator
 // does not unmap what is freed, so a buffer of an earlier step can still be read and written.
-#include <algorithm>
-
 #include "indexpool/kernels/plan.hpp"
-#include "indexpool/model/error.hpp"
 #include "indexpool/verify/checks/checks.hpp"
 #include "indexpool/verify/field/scenario.hpp"
 #include "indexpool/verify/field/trial.hpp"
@@ -15,12 +12,6 @@ namespace {
 
 // Stays unlike -1, which means "unused".
 constexpr std::byte unwritten{0x7f};
-
-const kernels::Kernel& captured_kernel(const char* name) {
-  const kernels::Kernel* kernel = kernels::find_kernel("simt", name);
-  require(kernel != nullptr, "the executor has the kernel that is captured");
-  return *kernel;
-}
 
 template <class T>
 void fill(kernels::Target& target, const TargetBuffer& buffer, const std::vector<T>& values) {
@@ -73,7 +64,7 @@ void replay_step(kernels::Target& target, CapturedAppend& graph, const CacheInpu
   } else {
     fill(target, graph.slots.front(), plan.slots);
   }
-  captured_kernel("append").launch(graph.args, target.context());
+  executor_kernel("append").launch(graph.args, target.context());
 }
 
 std::vector<Check> mapping_cloned_each_step(FieldSide side) {
@@ -122,7 +113,7 @@ std::vector<Check> topk_output_each_call(FieldSide side) {
       outputs.emplace_back(*target, "selection of a call", bytes, unwritten);
     const std::vector<float> values = adversarial_logits(inputs, stride, replay);
     fill(*target, logits, values);
-    captured_kernel("topk").launch(args, target->context());
+    executor_kernel("topk").launch(args, target->context());
     const auto selection = values_of<std::int32_t>(outputs.back().download());
     checks.push_back(check_tie_rule(inputs, values, stride, selection));
   }

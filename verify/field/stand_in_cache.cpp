@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "indexpool/model/error.hpp"
 #include "indexpool/verify/field/stand_ins.hpp"
+#include "indexpool/verify/field/trial.hpp"
 
 namespace indexpool::verify {
 namespace {
@@ -14,12 +14,6 @@ using kernels::AppendArgs;
 using kernels::LaunchContext;
 using kernels::OpArgs;
 using kernels::SeedTailArgs;
-
-const kernels::Kernel& real(const char* name) {
-  const kernels::Kernel* kernel = kernels::find_kernel("simt", name);
-  require(kernel != nullptr, "the executor has the kernel that a stand-in wraps");
-  return *kernel;
-}
 
 template <class Args>
 std::optional<std::string> takes_only(const OpArgs& args) {
@@ -54,7 +48,7 @@ std::vector<Entry> ring_entries(const AppendArgs& args) {
 // Runs append, then takes back the tokens it kept: all, or those that close no pool.
 void append_without_stash(const OpArgs& any, LaunchContext& context, bool keep_closing) {
   const std::vector<Entry> entries = ring_entries(std::get<AppendArgs>(any));
-  real("append").launch(any, context);
+  executor_kernel("append").launch(any, context);
   for (const Entry& entry : entries) {
     if (keep_closing && entry.closes) continue;
     std::memcpy(entry.at, entry.before.data(), entry.before.size());
@@ -73,20 +67,20 @@ void plan_left_zero(const OpArgs& any, LaunchContext& context) {
   const auto bytes = static_cast<std::int64_t>(sizeof(std::int64_t)) * args.tokens;
   std::byte* zeros = context.simt->memory.allocate("plan of zeros", bytes, std::byte{0});
   args.slots = reinterpret_cast<const std::int64_t*>(zeros);
-  real("append").launch(args, context);
+  executor_kernel("append").launch(args, context);
   context.simt->memory.release(zeros);
 }
 
 void tail_stride_dense(const OpArgs& any, LaunchContext& context) {
   SeedTailArgs args = std::get<SeedTailArgs>(any);
   const kernels::Shape& shape = args.shape;
-  args.tail.block_stride =
-      2 * args.tail.ring * shape.config.index_head_dim * info(shape.mode.storage).bytes;
-  real("seed_tail").launch(args, context);
+  args.tail.block_stride = std::int64_t{2} * args.tail.ring * shape.config.index_head_dim *
+                           info(shape.mode.storage).bytes;
+  executor_kernel("seed_tail").launch(args, context);
 }
 
-Work append_work(const OpArgs& args) { return real("append").work(args); }
-Work seed_tail_work(const OpArgs& args) { return real("seed_tail").work(args); }
+Work append_work(const OpArgs& args) { return executor_kernel("append").work(args); }
+Work seed_tail_work(const OpArgs& args) { return executor_kernel("seed_tail").work(args); }
 
 }  // namespace
 

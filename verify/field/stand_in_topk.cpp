@@ -67,6 +67,7 @@ std::uint32_t bin_of(double score) {
 void lose_candidates(std::vector<Candidate>& candidates, std::size_t k) {
   if (candidates.size() <= k) return;
   std::vector<std::uint32_t> bins;
+  bins.reserve(candidates.size());
   for (const Candidate& each : candidates) bins.push_back(bin_of(each.score));
   std::ranges::sort(bins, std::greater{});
   const std::uint32_t last_bin = bins[k - 1];
@@ -89,6 +90,7 @@ std::vector<std::int64_t> choose(std::vector<Candidate> candidates, std::size_t 
     candidates.pop_back();
   }
   std::vector<std::int64_t> pools;
+  pools.reserve(candidates.size());
   for (const Candidate& each : candidates) pools.push_back(each.pool);
   std::ranges::sort(pools);
   return pools;

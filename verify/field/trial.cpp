@@ -1,6 +1,7 @@
 #include "indexpool/verify/field/trial.hpp"
 
 #include "indexpool/kernels/plan.hpp"
+#include "indexpool/model/error.hpp"
 #include "indexpool/sim/simt/session.hpp"
 #include "indexpool/verify/checks/checks.hpp"
 #include "indexpool/verify/execute.hpp"
@@ -50,6 +51,12 @@ std::vector<Check> judge_cache(const CacheTrial& trial) {
 }
 
 }  // namespace
+
+const kernels::Kernel& executor_kernel(const char* name) {
+  const kernels::Kernel* kernel = kernels::find_kernel("simt", name);
+  if (kernel == nullptr) throw InternalError(std::string("the executor has no kernel ") + name);
+  return *kernel;
+}
 
 Check executor_refusal(const std::string& reason) {
   Check check;

@@ -37,6 +37,9 @@ std::vector<Check> judge_trial(const CacheInputs& cache, const CacheOutput& outp
 std::vector<Check> try_operation(const Problem& problem, Op op, const kernels::Kernel* stand_in,
                                  bool lane_orders = false);
 
+// A kernel of the executor, which a stand-in wraps or a graph captures.
+const kernels::Kernel& executor_kernel(const char* name);
+
 // The check "executor" of a refusal.
 Check executor_refusal(const std::string& reason);
 
