@@ -119,8 +119,8 @@ inline constexpr double utilisation_factor = 2, utilisation_floor = 0x1p-10;
 Gate compare(const GateState& baseline, const GateState& now);
 bool passed(const Gate& gate);
 
-// One record per aspect that was compared, a check per regression, so that the other documents
-// (JUnit, HTML) show the gate like everything else.
+// A failed record per regression (a thousand of an aspect), a passed one per aspect without any, so
+// that the other documents (JUnit, HTML) show the gate like everything else.
 std::vector<Record> gate_records(const Gate& gate, const std::string& baseline,
                                  const std::string& repeat);
 

@@ -12,7 +12,7 @@ namespace indexpool::reports {
 namespace {
 
 constexpr std::size_t size_limit = 1 << 20, reserve = 64 << 10;
-constexpr std::size_t sentence_limit = 1000, checks_of_a_record = 200;
+constexpr std::size_t sentence_limit = 1000, records_of_an_aspect = 1000;
 
 struct Heading {
   Change change;
@@ -94,8 +94,7 @@ void append_list(std::string& out, const Gate& gate, const Heading& heading, std
   if (left > 0) out += fmt::format("\n{} more are not shown here.\n", format_count(left));
 }
 
-Record record_of(Aspect aspect, const Gate& gate, const std::string& baseline,
-                 const std::string& repeat) {
+Record record_of(Aspect aspect, const std::string& baseline, const std::string& repeat) {
   Record record;
   record.case_name = "against the baseline";
   record.op = "gate";
@@ -104,17 +103,17 @@ Record record_of(Aspect aspect, const Gate& gate, const std::string& baseline,
   record.environment.target = "records";
   record.repeat = repeat;
   record.verdict.status = Status::passed;
-  const auto compared = gate.compared.find(aspect);
-  record.verdict.rows = compared == gate.compared.end() ? 0 : compared->second;
-  for (const GateFinding& finding : gate.findings) {
-    if (finding.aspect != aspect || finding.change != Change::regression) continue;
-    record.verdict.status = Status::failed;
-    if (record.verdict.reason.empty()) record.verdict.reason = finding.sentence;
-    if (record.verdict.checks.size() == checks_of_a_record) continue;
-    const std::string name = fmt::format("{}{}{}: {}", finding.op, finding.op.empty() ? "" : " / ",
-                                         finding.kernel, finding.what);
-    record.verdict.checks.push_back({name, Status::failed, finding.sentence, 0, 1, 1});
-  }
+  return record;
+}
+
+Record record_of(const GateFinding& finding, const std::string& baseline,
+                 const std::string& repeat) {
+  Record record =
+      record_of(finding.aspect, baseline, finding.repeat.empty() ? repeat : finding.repeat);
+  record.case_name = fmt::format("{}{}{}: {}", finding.op, finding.op.empty() ? "" : " / ",
+                                 finding.kernel, finding.what);
+  record.verdict.status = Status::failed;
+  record.verdict.reason = finding.sentence;
   return record;
 }
 
@@ -123,10 +122,14 @@ Record record_of(Aspect aspect, const Gate& gate, const std::string& baseline,
 std::vector<Record> gate_records(const Gate& gate, const std::string& baseline,
                                  const std::string& repeat) {
   std::vector<Record> records;
-  for (const Aspect aspect : {Aspect::verdicts, Aspect::coverage, Aspect::traffic,
-                              Aspect::resources, Aspect::kill_score, Aspect::utilisation}) {
-    if (!gate.compared.contains(aspect) && count(gate, Change::regression, aspect) == 0) continue;
-    records.push_back(record_of(aspect, gate, baseline, repeat));
+  std::map<Aspect, std::size_t> worse;
+  for (const GateFinding& finding : gate.findings) {
+    if (finding.change != Change::regression) continue;
+    if (++worse[finding.aspect] > records_of_an_aspect) continue;
+    records.push_back(record_of(finding, baseline, repeat));
+  }
+  for (const auto& [aspect, compared] : gate.compared) {
+    if (!worse.contains(aspect)) records.push_back(record_of(aspect, baseline, repeat));
   }
   return records;
 }

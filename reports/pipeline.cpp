@@ -58,6 +58,7 @@ Nodes nodes_of(const std::vector<Record>& records) {
     if (node.implementation.empty()) node.implementation = record.implementation;
   }
   nodes.erase("pipeline");
+  nodes.erase("gate");
   return nodes;
 }
 

@@ -98,14 +98,15 @@ std::vector<UtilisationRow> rows_of_runs(const std::vector<Record>& records) {
 UtilisationRow summarise(UtilisationRow row, std::vector<double> worst_of_runs) {
   std::sort(worst_of_runs.begin(), worst_of_runs.end());
   row.runs = static_cast<std::int64_t>(worst_of_runs.size());
-  row.exact = std::count(worst_of_runs.begin(), worst_of_runs.end(), 0.0);
+  const auto first_error = std::upper_bound(worst_of_runs.begin(), worst_of_runs.end(), 0.0);
+  row.exact = first_error - worst_of_runs.begin();
+  worst_of_runs.erase(worst_of_runs.begin(), first_error);
   row.p10 = quantile(worst_of_runs, 0.1);
   row.median = quantile(worst_of_runs, 0.5);
   row.p90 = quantile(worst_of_runs, 0.9);
   row.worst = worst_of_runs.empty() ? 0 : worst_of_runs.back();
   row.octaves.clear();
   for (const double utilisation : worst_of_runs) {
-    if (!(utilisation > 0)) continue;
     const std::size_t k = octave(utilisation);
     if (row.octaves.size() <= k) row.octaves.resize(k + 1);
     ++row.octaves[k];

@@ -7,7 +7,7 @@
 //   utilisation_campaign  problems of the whole campaign
 //   utilisation_elements  compared elements of all runs
 //   utilisation_exact     runs without any error
-//   utilisation_p10, _median, _p90   of the runs' worst
+//   utilisation_p10, _median, _p90   of the runs' worst, where there was an error
 //   utilisation_octave_k  runs whose worst lies in [2^-(k+1), 2^-k)
 #pragma once
 
@@ -25,7 +25,7 @@ struct UtilisationRow {
   std::string op, kernel, check;
   std::string of;  // "all", or the part of a campaign it is about: "mode bf16", "fill tiny"
   std::int64_t runs = 0, campaign = 0, elements = 0, exact = 0;
-  double p10 = 0, median = 0, p90 = 0, worst = 0;  // of the runs' worst
+  double p10 = 0, median = 0, p90 = 0, worst = 0;  // of the runs' worst; exact runs left out
   std::vector<std::int64_t> octaves;               // runs by octave below 1, the first is [1/2, 1)
 };
 
@@ -38,8 +38,8 @@ Record utilisation_record(const UtilisationRow& row, const std::string& repeat);
 // out. In pipeline order, "all" first.
 std::vector<UtilisationRow> utilisation_rows(const std::vector<Record>& records);
 
-// Looser than a thousand times the largest error of a campaign of ten thousand runs. Where there was
-// no error at all (inputs that leave nothing to round), nothing is known.
+// Looser than a thousand times the largest error of a campaign of ten thousand runs. Where there
+// was no error at all (inputs that leave nothing to round), nothing is known.
 inline constexpr std::int64_t campaign_for_loose = 10'000;
 inline constexpr double loose_below = 1e-3;
 bool loose(const UtilisationRow& row);

@@ -24,9 +24,9 @@ TEST(Utilisation, SummarisesByHand) {
   const UtilisationRow row = row_of({0.6, 0, 0.2, 0.3, 0.1, 0, 0.05, 0.4, 0.5, 0.26}, 10);
   EXPECT_EQ(row.runs, 10);
   EXPECT_EQ(row.exact, 2);
-  EXPECT_EQ(row.p10, 0);
-  EXPECT_EQ(row.median, 0.2);  // the fifth of ten
-  EXPECT_EQ(row.p90, 0.5);
+  EXPECT_EQ(row.p10, 0.05);
+  EXPECT_EQ(row.median, 0.26);  // the fourth of the eight that had an error
+  EXPECT_EQ(row.p90, 0.6);
   EXPECT_EQ(row.worst, 0.6);
   // [1/2, 1): 0.6, 0.5. [1/4, 1/2): 0.3, 0.4, 0.26. [1/8, ..): 0.2. 0.1 in the next, then 0.05.
   EXPECT_EQ(row.octaves, (std::vector<std::int64_t>{2, 3, 1, 1, 1}));
