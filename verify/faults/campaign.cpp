@@ -14,11 +14,14 @@ namespace {
 // Full pages, partly filled ones and one with a single state, by prefill and by decode with drafts.
 std::vector<StoredPage> stored_pages(const CampaignOptions& options, const PageShape& shape) {
   std::vector<StoredPage> pages;
+  constexpr std::int64_t page = states_per_page * index_kpool;  // tokens
+  const std::vector<std::int64_t> lengths = {2 * page + 37 * index_kpool + 3, page + index_kpool,
+                                             30};
+  const Schedule schedule{2 * page, 150, 2};
   for (const char* fill : {"normal", "ar1", "outlier_channel", "log_uniform"}) {
-    const IndexerInputs inputs =
-        draw_inputs(options.mode, fill, {2 * 4 * 64 + 4 * 37 + 3, 4 * 64 + 4, 30}, options.seed);
-    const CacheRun run = run_kernels(inputs, {4 * 64 * 2, 150, 2}, options.seed);
-    for (StoredPage& page : pages_of(inputs, run, shape)) pages.push_back(std::move(page));
+    const IndexerInputs inputs = draw_inputs(options.mode, fill, lengths, options.seed);
+    const CacheRun run = run_kernels(inputs, schedule, options.seed);
+    for (StoredPage& each : pages_of(inputs, run, shape)) pages.push_back(std::move(each));
   }
   return pages;
 }

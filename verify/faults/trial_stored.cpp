@@ -157,8 +157,8 @@ Outcomes strike_fresh_scales(const Batch& batch) { return strike_fresh(batch, sc
 
 Outcomes strike_seals(const Batch& batch) {
   const auto& pages = batch.bench.pages;
-  std::vector<PageSeal> clean;
-  for (const StoredPage& page : pages) clean.push_back(page.seal);
+  std::vector<PageSeal> clean(pages.size());
+  std::ranges::transform(pages, clean.begin(), &StoredPage::seal);
   return each_trial(batch, [&](std::int64_t trial, Workspace& work, Outcomes& outcomes) {
     std::vector<PageSeal> seals = clean;
     const auto bytes = std::as_writable_bytes(std::span(seals));
