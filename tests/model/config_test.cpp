@@ -45,7 +45,8 @@ std::string device_error(std::string_view from, std::string_view to) {
 
 TEST(Device, EveryBuiltInFileIsNamedAsItsFileAndLoads) {
   for (const std::string& name : device_names()) EXPECT_EQ(load_device(name).name, name);
-  EXPECT_EQ(device_names(), (std::vector<std::string>{"a100-sxm4-80gb", "h200-sxm"}));
+  EXPECT_EQ(device_names(), (std::vector<std::string>{"a100-pcie-40gb", "a100-sxm4-40gb",
+                                                      "a100-sxm4-80gb", "h100-sxm", "h200-sxm"}));
 }
 
 TEST(Device, A100HasItsPublishedFacts) {

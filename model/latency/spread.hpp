@@ -1,0 +1,26 @@
+// Statistics of errors. Internal to the layer.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "indexpool/model/latency/implementation.hpp"
+#include "indexpool/model/latency/score.hpp"
+
+namespace indexpool {
+
+// The value that `share` of `sorted` do not exceed; of few values the more cautious one, as in
+// split conformal prediction: rank ceil(share (n + 1)).
+double upper_quantile(const std::vector<double>& sorted, double share);
+
+// Between which factors of the prediction 90 % of the fitted rows lie, over all of them and by
+// regime where a regime has rows enough.
+std::map<std::string, Spread> spreads(const Implementation& implementation, const KernelForm& form,
+                                      const DeviceSpec& device,
+                                      std::span<const TimedRow* const> rows);
+
+std::vector<ErrorSummary> summarise(const std::vector<ScoredRow>& rows);
+
+}  // namespace indexpool
