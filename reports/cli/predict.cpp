@@ -12,6 +12,7 @@
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
 #include "indexpool/reports/cli/memory_options.hpp"
+#include "indexpool/reports/cli/memory_page_of.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/predict_tables.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
@@ -22,7 +23,8 @@ namespace {
 
 struct PredictOptions {
   std::string model = "glm-5.3-flash", config, device = "a100-sxm4-80gb", tokens = "1M", out;
-  std::string only = "all";
+  std::string only = "all", html;
+  std::string command;  // the line that was given
   bool max_tokens = false, explain = false;
   MemoryOptions memory;
   FormatOption format;
@@ -98,10 +100,28 @@ int predict_for(const PredictOptions& options) {
     note(fmt::format("no times beyond {} tokens", most_timed));
   }
   write(options, tables, format);
+  if (!options.html.empty()) {
+    reports::MemoryPage page = memory_page_of(model, request, tokens, usable);
+    page.command = options.command;
+    write_text(options.html, reports::memory_html(page));
+    note("page: " + options.html);
+  }
   if (!model.parameters_left_out.empty()) {
     note(fmt::format("not counted: {} of {}", model.parameters_left_out, model.name));
   }
   return exit_passed;
+}
+
+// "indexpool predict --tokens 1M ...": the options as they were given.
+std::string given_line(const CLI::App& app) {
+  std::string line = "indexpool predict";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    line += ' ' + option->get_name();
+    if (option->get_expected_max() == 0) continue;  // a flag
+    for (const std::string& value : option->results()) line += ' ' + shell_quoted(value);
+  }
+  return line;
 }
 
 std::function<int()> declare_predict(CLI::App& app) {
@@ -116,8 +136,12 @@ std::function<int()> declare_predict(CLI::App& app) {
   app.add_option("--only", options->only, "memory, time or all")->capture_default_str();
   app.add_flag("--explain", options->explain, "with formula and source of each term");
   app.add_option("--out", options->out, "file to write instead of standard output");
+  app.add_option("--html", options->html, "page with waterfall and context curve, as well");
   options->format.declare(app);
-  return [options] { return predict_for(*options); };
+  return [options, &app] {
+    options->command = given_line(app);
+    return predict_for(*options);
+  };
 }
 
 }  // namespace
@@ -128,6 +152,7 @@ extern const Command predict_command = {
     "  indexpool predict --model glm-5.3-flash --device h200-sxm --format csv --out h200.csv\n"
     "  indexpool predict --tokens 1M,10M --device h200-sxm --gpus 8 --kv fp8 --only memory "
     "--explain\n"
+    "  indexpool predict --tokens 1M,10M --device h200-sxm --gpus 8 --html memory.html\n"
     "  indexpool predict --config config.json --device h200-sxm --gpus 8 --batch 4 --max-tokens\n",
     declare_predict};
 

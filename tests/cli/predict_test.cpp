@@ -179,6 +179,19 @@ TEST(Predict, OutWritesTheFileInsteadOfStandardOutput) {
   EXPECT_EQ(read_text(path), indexpool({"predict", "--tokens", "1M", "--format", "csv"}).out);
 }
 
+TEST(Predict, HtmlShowsTheWaterfallAndHowToRepeatIt) {
+  const Folder folder;
+  const std::string path = folder.file("memory.html");
+  const Outcome outcome = indexpool({"predict", "--tokens", "1M,10M", "--device", "h200-sxm",
+                                     "--gpus", "8", "--only", "memory", "--html", path});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string page = read_text(path);
+  for (const char* part : {"1M tokens: fits", "10M tokens: does not fit", "gathered index keys",
+                           "one index key a token", "indexpool predict --device h200-sxm"}) {
+    EXPECT_TRUE(contains(page, part)) << part;
+  }
+}
+
 struct Refusal {
   std::vector<std::string> arguments;
   const char* said;
