@@ -143,7 +143,8 @@ struct indexpool_output {
 };
 
 /* pool[p, c] = sum_j w_j * key[p K + j, c], w = softmax over j of gate_score[p K + j, c] +
-   ape[j, c]; rounded to pooled_dtype, rotated (hadamard), then quantised (scale_rule). */
+   ape[j, c], that sum in f32; rounded to pooled_dtype, rotated (hadamard), then quantised
+   (scale_rule). */
 struct indexpool_pool_args {
   const struct indexpool_sizes* sizes;
   const void* keys;                    /* [N, D] storage_dtype */

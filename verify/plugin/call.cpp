@@ -30,7 +30,7 @@ std::string place_of(const Output& output, std::int64_t index) {
   std::int64_t rest = index;
   for (std::size_t axis = output.shape.size(); axis-- > 0;) {
     const std::int64_t size = output.shape[axis];
-    indices = std::to_string(rest % size) + (indices.empty() ? "" : ", ") + indices;
+    indices = fmt::format("{}{}{}", rest % size, indices.empty() ? "" : ", ", indices);
     rest /= size;
   }
   return fmt::format("element {}, at [{}]", index, indices);

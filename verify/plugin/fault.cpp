@@ -8,8 +8,8 @@
 namespace indexpool::verify::plugin {
 namespace {
 
-constexpr std::uint64_t stack_reach = 64 * 1024;  // a frame's worth below the stack pointer
-constexpr std::uint64_t null_reach = 64 * 1024;   // of an index or a member behind a null pointer
+constexpr std::uint64_t stack_reach = 64u * 1024;  // a frame's worth below the stack pointer
+constexpr std::uint64_t null_reach = 64u * 1024;   // of an index or a member behind a null pointer
 
 const char* verb_of(std::int32_t access) {
   return access == 2 ? "wrote" : access == 1 ? "read" : "touched";

@@ -24,8 +24,6 @@
 #include "indexpool/verify/plugin/last_lines.hpp"
 #include "indexpool/verify/plugin/protocol.hpp"
 
-extern char** environ;
-
 namespace indexpool::verify::plugin {
 namespace {
 

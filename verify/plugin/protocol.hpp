@@ -16,7 +16,7 @@ namespace indexpool::verify::plugin {
 
 inline constexpr std::uint64_t page_bytes = 4096;
 // Wide enough that a stray index lands in a guard and is measured against the buffer it left.
-inline constexpr std::uint64_t guard_bytes = 64 * 1024;
+inline constexpr std::uint64_t guard_bytes = 64u * 1024;
 inline constexpr std::uint64_t data_alignment = 64;
 inline constexpr int memory_descriptor = 3;  // where the worker finds the shared memory
 inline constexpr int call_count = 2;

@@ -16,8 +16,8 @@ double pooled_channel(const indexpool_pool_args& a, std::int64_t first_row, std:
   const std::int64_t dim = z.index_head_dim;
   std::vector<double> scores;
   for (std::int64_t j = 0; j < z.index_kpool; ++j) {
-    scores.push_back(load(z.storage_dtype, a.gate_scores, (first_row + j) * dim + channel) +
-                     static_cast<double>(a.ape[j * dim + channel]));
+    const double gate = load(z.storage_dtype, a.gate_scores, (first_row + j) * dim + channel);
+    scores.push_back(static_cast<float>(gate) + a.ape[j * dim + channel]);
   }
   const double largest = *std::max_element(scores.begin(), scores.end());
   double total = 0, sum = 0;

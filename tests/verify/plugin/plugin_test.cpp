@@ -53,7 +53,8 @@ RC_GTEST_PROP(Plugin, NaiveImplementationRaisesNoAlarmOnRandomProblems, ()) {
   problem.lengths = *rc::gen::resize(
       3, rc::gen::nonEmpty(
              rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(1, 40))));
-  problem.fill = *rc::gen::element<std::string>("normal", "ties", "log_uniform", "relu_plateau");
+  problem.fill = *rc::gen::element<std::string>("normal", "ties", "log_uniform", "relu_plateau",
+                                                "extreme_gates", "shifted_gates");
   problem.seed = *rc::gen::inRange<std::uint64_t>(1, 1000);
   for (const Record& record : check_plugin_problem(plugin, problem, {})) {
     if (record.verdict.status == Status::failed || record.verdict.status == Status::error) {
