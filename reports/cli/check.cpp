@@ -144,7 +144,7 @@ std::function<int()> declare_check(CLI::App& app) {
           ->expected(1, -1),
       app.add_option("--layout", contract.layout,
                      "of the pools: " + verify::layout_names() + " (default: by what came back)"),
-      app.add_option("--tail", contract.tail, "columns of the tail: any, fixed or compacted")
+      app.add_option("--tail", contract.tail, "columns of the tail: any, fixed, batch or compacted")
           ->capture_default_str(),
       app.add_option("--order", contract.order, "of the selected pools: any or ascending")
           ->capture_default_str(),

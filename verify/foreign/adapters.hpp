@@ -43,6 +43,7 @@ struct SelectedRow {
   std::span<const std::int64_t> pools;  // ascending
   std::int64_t position = 0, first_key = 0;
   const IndexerConfig& config;
+  std::int64_t batch_pools = 0;  // of the longest sequence
 };
 struct FormAdapter {
   std::string_view name, meaning;

@@ -65,7 +65,7 @@ ForeignCase read_foreign_case(const std::filesystem::path& path);  // ConfigErro
 struct ForeignContract {
   std::string mode{};                // numeric mode; empty: the case's
   std::string layout{};              // of the cached pools; empty: by the tensors that came back
-  std::string tail = "any";          // columns of the forced tail: any, fixed, compacted
+  std::string tail = "any";          // columns of the forced tail: any, fixed, batch, compacted
   std::string order = "any";         // of the selected pools in a row: any, ascending
   std::string accumulation = "f32";  // of the dot products
   bool deterministic = false;        // the lower pool wins a tie

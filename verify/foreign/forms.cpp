@@ -1,4 +1,6 @@
 // Forms of a row of selected tokens, kinds of accumulation, and the search in all such tables.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -43,6 +45,11 @@ std::string tail_anywhere(const SelectedRow& /*row*/) { return {}; }
 std::string tail_at_fixed_columns(const SelectedRow& row) {
   return tail_fault(row, row.config.index_topk, row.config.index_topk);
 }
+std::string tail_after_batch(const SelectedRow& row) {
+  const std::int64_t columns =
+      std::min(row.config.index_topk, row.batch_pools * row.config.index_kpool);
+  return tail_fault(row, columns, columns);
+}
 std::string tail_after_history(const SelectedRow& row) {
   const auto history = static_cast<std::int64_t>(row.pools.size()) * row.config.index_kpool;
   const std::string fault = tail_fault(row, history, history);
@@ -57,7 +64,10 @@ std::string tail_after_history(const SelectedRow& row) {
 
 constexpr FormAdapter tail_table[] = {
     {"any", "anywhere in the row", tail_anywhere},
-    {"fixed", "from column index_topk on (vLLM, transformers)", tail_at_fixed_columns},
+    {"fixed", "from column index_topk on (vLLM)", tail_at_fixed_columns},
+    {"batch",
+     "from column min(index_topk, tokens in pools of the longest sequence) on (transformers)",
+     tail_after_batch},
     {"compacted", "right after the selected pools (SGLang, vLLM on a CPU)", tail_after_history},
 };
 

@@ -68,6 +68,10 @@ Check check_forms(const ForeignTrial& trial, std::span<const std::int32_t> token
   const auto& tail = find_row(tail_adapters(), "tail", trial.contract.tail);
   const auto& order = find_row(order_adapters(), "order", trial.contract.order);
   Tally tally("structure");
+  std::int64_t batch_pools = 0;
+  for (const Sequence& sequence : inputs.sequences) {
+    batch_pools = std::max(batch_pools, sequence.length / inputs.config.index_kpool);
+  }
   std::size_t row = 0;
   for (const auto& query : query_rows(inputs)) {
     const auto entries = tokens.subspan(row++ * static_cast<std::size_t>(columns),
@@ -75,8 +79,8 @@ Check check_forms(const ForeignTrial& trial, std::span<const std::int32_t> token
     const ParsedRow parsed =
         parse_selection(entries, query.position, query.first_key, inputs.config);
     std::string fault = parsed.fault.empty() ? "" : ": " + parsed.fault;
-    const SelectedRow selected{entries, parsed.pools, query.position, query.first_key,
-                               inputs.config};
+    const SelectedRow selected{entries,         parsed.pools,  query.position,
+                               query.first_key, inputs.config, batch_pools};
     for (const FormAdapter* form : {&tail, &order}) {
       if (!fault.empty()) break;
       fault = form->fault(selected);
@@ -96,7 +100,7 @@ std::vector<std::int32_t> narrowed(std::span<const std::int32_t> tokens, std::in
   for (std::size_t first = 0; first < tokens.size(); first += static_cast<std::size_t>(columns)) {
     std::vector<std::int32_t> row(tokens.begin() + static_cast<std::ptrdiff_t>(first),
                                   tokens.begin() + static_cast<std::ptrdiff_t>(first) + columns);
-    std::ranges::stable_partition(row, [](std::int32_t token) { return token != -1; });
+    std::stable_partition(row.begin(), row.end(), [](std::int32_t token) { return token != -1; });
     narrow.insert(narrow.end(), row.begin(), row.begin() + width);
   }
   return narrow;

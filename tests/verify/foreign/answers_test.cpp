@@ -11,9 +11,8 @@ class PublicAnswers : public testing::TestWithParam<std::string> {};
 
 TEST_P(PublicAnswers, PassEveryOperationTheyAnswered) {
   const Answered golden = answered(GetParam());
-  // Which columns hold the tail: transformers' rows are those of vLLM, the serving engine's CPU
-  // reference compacts them.
-  const ForeignContract contract{.tail = GetParam().starts_with("fp8") ? "compacted" : "fixed"};
+  // The serving engine's CPU reference compacts its rows.
+  const ForeignContract contract{.tail = GetParam().starts_with("fp8") ? "compacted" : "batch"};
   const auto records = through_files(golden, contract);
   EXPECT_EQ(records.size(), golden.foreign.test_case.inputs.mode.quantised() ? 4u : 3u);
   for (const Record& record : records) {
