@@ -1,4 +1,6 @@
 // A right plugin passes, on every mode and shape.
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -100,6 +102,23 @@ TEST(Plugin, RecordsOfARightPluginSayThatTheCallWasLookedAt) {
 TEST(Plugin, TheSameCallsGiveTheSameRecords) {
   EXPECT_EQ(check_small("good"), check_small("good"));
   EXPECT_EQ(check_small("wrong_value"), check_small("wrong_value"));
+}
+
+TEST(Plugin, SeveralThreadsMayCheckAtOnce) {
+  const std::vector<Record> alone = check_small("wrong_value");
+  std::vector<std::vector<Record>> records(4);
+  std::vector<std::thread> threads;
+  for (std::vector<Record>& mine : records) {
+    threads.emplace_back([&mine] { mine = check_small("wrong_value"); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<Record>& mine : records) EXPECT_EQ(mine, alone);
+}
+
+TEST(Plugin, WithoutItsWorkerTheMachineIsToBlame) {
+  Plugin plugin = open_plugin(plugin_path("good"));
+  plugin.worker = "/nowhere/indexpool-plugin-worker";
+  EXPECT_THROW(check_plugin_problem(plugin, small_problem(), {}), EnvironmentError);
 }
 
 TEST(Plugin, AFileThatCannotBeAPluginIsTheUsersMistake) {
