@@ -1,8 +1,11 @@
 #include "indexpool/model/cost.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "indexpool/model/cost_corner.hpp"
+#include "indexpool/model/cost_numbers.hpp"
 #include "indexpool/model/error.hpp"
 
 namespace indexpool {
@@ -21,13 +24,44 @@ Seconds largest(const std::vector<Seconds>& times) {
 
 bool Prediction::operator==(const Prediction&) const = default;
 
+double overlap_seconds(std::span<const double> times, double order) {
+  double top = 0;
+  for (const double time : times) top = std::max(top, time);
+  if (top <= 0) return 0;
+  double sum = 0;
+  for (const double time : times) {
+    const double ratio = time / top, square = ratio * ratio;
+    // The orders predict() uses, without pow().
+    sum += order == 2 ? square : order == 4 ? square * square : std::pow(ratio, order);
+  }
+  if (order == 2) return top * std::sqrt(sum);
+  return top * (order == 4 ? std::sqrt(std::sqrt(sum)) : std::pow(sum, 1 / order));
+}
+
 Seconds smooth_max(const std::vector<Seconds>& times, double order) {
   require(order >= 1, "the order of a p-norm is below 1");
-  const Seconds top = largest(times);
-  if (top.value <= 0) return Seconds();
-  double sum = 0;
-  for (const Seconds time : times) sum += std::pow(time / top, order);
-  return Seconds(top.value * std::pow(sum, 1 / order));
+  std::vector<double> seconds;
+  for (const Seconds time : times) seconds.push_back(time.value);
+  return Seconds(overlap_seconds(seconds, order));
+}
+
+CostNumbers predict_numbers(const Work& work, const DeviceSpec& device,
+                            const CostOptions& options) {
+  const auto overlapping = [&](Corner corner) {
+    return std::array<double, 5>{
+        hbm_seconds(work, device, options, corner), l2_seconds(work, device, corner),
+        shared_seconds(work, device, corner), matrix_seconds(work, device, corner),
+        f32_seconds(work, device, corner)};
+  };
+  const auto serial = [&](Corner corner) {
+    return launch_seconds(work, device, options, corner) + work.serial_latency.value;
+  };
+  const std::array<double, 5> expected = overlapping(Corner::expected),
+                              fastest = overlapping(Corner::fastest),
+                              slowest = overlapping(Corner::slowest);
+  return {Seconds(serial(Corner::expected) + overlap_seconds(expected, overlap_order)),
+          Seconds(serial(Corner::fastest) + *std::max_element(fastest.begin(), fastest.end())),
+          Seconds(serial(Corner::slowest) + overlap_seconds(slowest, slowest_overlap_order))};
 }
 
 Prediction predict(const Work& work, const DeviceSpec& device, const CostOptions& options) {

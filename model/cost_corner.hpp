@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "indexpool/model/config.hpp"
+#include "indexpool/model/cost.hpp"
 #include "indexpool/model/units.hpp"
 
 namespace indexpool {
@@ -26,5 +28,18 @@ double resident_share_at(Bytes footprint, const DeviceSpec& device, Corner corne
 BytesPerSecond hbm_rate_at(Bytes read, Bytes write, const DeviceSpec& device, Corner corner);
 BytesPerSecond rate_in_flight_at(BytesPerSecond peak, double in_flight_bytes,
                                  const DeviceSpec& device, Corner corner);
+
+// Each term of predict() at a corner, in seconds; CostTerm has the same with words.
+double launch_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                      Corner corner);
+double hbm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                   Corner corner);
+double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double shared_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double matrix_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double f32_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+
+// smooth_max() of an array.
+double overlap_seconds(std::span<const double> times, double order);
 
 }  // namespace indexpool

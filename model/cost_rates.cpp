@@ -52,8 +52,8 @@ BytesPerSecond rate_in_flight_at(BytesPerSecond peak, double in_flight_bytes,
   if (sustained <= 0) return BytesPerSecond(0);
   // peak / (1 + (peak / sustained)^p)^(1/p): the same soft minimum without overflow.
   const double ratio = peak.value / sustained;
-  return BytesPerSecond(peak.value /
-                        std::pow(1 + std::pow(ratio, in_flight_order), 1 / in_flight_order));
+  static_assert(in_flight_order == 3);
+  return BytesPerSecond(peak.value / std::cbrt(1 + ratio * ratio * ratio));
 }
 
 double l2_resident_share(Bytes footprint, const DeviceSpec& device) {

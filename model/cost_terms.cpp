@@ -106,14 +106,85 @@ std::string matrix_units(const std::string& dtype, const DeviceSpec& device) {
       device.name, dtype, known.empty() ? "none" : known));
 }
 
+double total_bytes(const Work& work) {
+  return static_cast<double>((work.unique_read + work.unique_write).value);
+}
+
+double l2_bytes(const Work& work) {
+  const Traffic& traffic = work.traffic;
+  const double sectors = static_cast<double>(traffic.load_sectors + traffic.store_sectors);
+  return std::max({sectors * sector_bytes,
+                   static_cast<double>((traffic.global_load + traffic.global_store).value),
+                   total_bytes(work)});
+}
+
+// Slowest: each SM has its share of the L2 and no more.
+double l2_rate(const Work& work, const DeviceSpec& device, Corner corner) {
+  const double busy = static_cast<double>(busy_sms(work, device));
+  const double share = corner == Corner::slowest ? busy / static_cast<double>(device.sm_count) : 1;
+  return std::min(share * rate_at(device.l2_bytes_per_s, corner),
+                  busy * l2_port_bytes_per_clock * rate_at(device.sm_clock_hz, corner));
+}
+
+double shared_bytes(const Work& work) {
+  const Traffic& traffic = work.traffic;
+  return std::max(static_cast<double>(traffic.shared_wavefronts) * wavefront_bytes,
+                  static_cast<double>((traffic.shared_load + traffic.shared_store).value));
+}
+
+double shared_rate(const Work& work, const DeviceSpec& device, Corner corner) {
+  return rate_at(device.shared_bytes_per_clock_per_sm, corner) *
+         rate_at(device.sm_clock_hz, corner) * static_cast<double>(device.sm_count) *
+         busy_share(work, device, corner);
+}
+
+const Constant& matrix_peak(const Work& work, const DeviceSpec& device) {
+  return device.matrix_flop_per_s.at(matrix_units(work.matrix_dtype, device));
+}
+
 }  // namespace
+
+double launch_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                      Corner corner) {
+  const Constant& launch = options.graph_launch ? device.graph_launch_s : device.launch_s;
+  return static_cast<double>(work.launches) * delay_at(launch, corner);
+}
+
+double hbm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                   Corner corner) {
+  const double total = total_bytes(work);
+  if (total == 0) return 0;
+  const double bytes = total * missing_share(work, device, options, corner) +
+                       static_cast<double>(lost_rereads(work, device, corner).value);
+  return bytes / stream_rate(work, device, corner).value;
+}
+
+double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  return l2_bytes(work) / l2_rate(work, device, corner);
+}
+
+double shared_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  const double bytes = shared_bytes(work);
+  return bytes == 0 ? 0 : bytes / shared_rate(work, device, corner);
+}
+
+double matrix_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  if (work.matrix_flop.value == 0) return 0;
+  return work.matrix_flop.value /
+         (rate_at(matrix_peak(work, device), corner) * busy_share(work, device, corner));
+}
+
+double f32_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  if (work.f32_flop.value == 0) return 0;
+  return work.f32_flop.value /
+         (rate_at(device.f32_flop_per_s, corner) * busy_share(work, device, corner));
+}
 
 CostTerm launch_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
   require(work.launches >= 0, "launches are negative");
   const Constant& launch = options.graph_launch ? device.graph_launch_s : device.launch_s;
   return term(
-      "launch",
-      [&](Corner corner) { return static_cast<double>(work.launches) * delay_at(launch, corner); },
+      "launch", [&](Corner corner) { return launch_seconds(work, device, options, corner); },
       fmt::format("{} x {:.3g} us{}", work.launches, launch.value * 1e6,
                   options.graph_launch ? " in a graph" : ""),
       launch.source);
@@ -138,56 +209,32 @@ Bytes hbm_bytes(const Work& work, const DeviceSpec& device, const CostOptions& o
 
 CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
   require(work.unique_read.value >= 0 && work.unique_write.value >= 0, "bytes are negative");
-  const double total = static_cast<double>((work.unique_read + work.unique_write).value);
-  if (total == 0) return nothing("hbm");
-  const auto seconds = [&](Corner corner) {
-    const double bytes = total * missing_share(work, device, options, corner) +
-                         static_cast<double>(lost_rereads(work, device, corner).value);
-    return bytes / stream_rate(work, device, corner).value;
-  };
-  return term("hbm", seconds,
-              fmt::format("{} / {}",
-                          amount(static_cast<double>(hbm_bytes(work, device, options).value), "B"),
-                          amount(stream_rate(work, device, Corner::expected).value, "B/s")),
-              device.hbm_read_bytes_per_s.source);
+  if (total_bytes(work) == 0) return nothing("hbm");
+  return term(
+      "hbm", [&](Corner corner) { return hbm_seconds(work, device, options, corner); },
+      fmt::format("{} / {}",
+                  amount(static_cast<double>(hbm_bytes(work, device, options).value), "B"),
+                  amount(stream_rate(work, device, Corner::expected).value, "B/s")),
+      device.hbm_read_bytes_per_s.source);
 }
 
 CostTerm l2_term(const Work& work, const DeviceSpec& device) {
-  const Traffic& traffic = work.traffic;
-  const double sectors = static_cast<double>(traffic.load_sectors + traffic.store_sectors);
-  const double bytes =
-      std::max({sectors * sector_bytes,
-                static_cast<double>((traffic.global_load + traffic.global_store).value),
-                static_cast<double>((work.unique_read + work.unique_write).value)});
+  const double bytes = l2_bytes(work);
   if (bytes == 0) return nothing("l2");
-  // Slowest: each SM has its share of the L2 and no more.
-  const auto rate = [&](Corner corner) {
-    const double busy = static_cast<double>(busy_sms(work, device));
-    const double share =
-        corner == Corner::slowest ? busy / static_cast<double>(device.sm_count) : 1;
-    return std::min(share * rate_at(device.l2_bytes_per_s, corner),
-                    busy * l2_port_bytes_per_clock * rate_at(device.sm_clock_hz, corner));
-  };
   return term(
-      "l2", [&](Corner corner) { return bytes / rate(corner); },
-      fmt::format("{} / {}", amount(bytes, "B"), amount(rate(Corner::expected), "B/s")),
+      "l2", [&](Corner corner) { return l2_seconds(work, device, corner); },
+      fmt::format("{} / {}", amount(bytes, "B"),
+                  amount(l2_rate(work, device, Corner::expected), "B/s")),
       device.l2_bytes_per_s.source);
 }
 
 CostTerm shared_term(const Work& work, const DeviceSpec& device) {
-  const Traffic& traffic = work.traffic;
-  const double bytes =
-      std::max(static_cast<double>(traffic.shared_wavefronts) * wavefront_bytes,
-               static_cast<double>((traffic.shared_load + traffic.shared_store).value));
+  const double bytes = shared_bytes(work);
   if (bytes == 0) return nothing("shared");
-  const auto rate = [&](Corner corner) {
-    return rate_at(device.shared_bytes_per_clock_per_sm, corner) *
-           rate_at(device.sm_clock_hz, corner) * static_cast<double>(device.sm_count) *
-           busy_share(work, device, corner);
-  };
   return term(
-      "shared", [&](Corner corner) { return bytes / rate(corner); },
-      fmt::format("{} / {}", amount(bytes, "B"), amount(rate(Corner::expected), "B/s")),
+      "shared", [&](Corner corner) { return shared_seconds(work, device, corner); },
+      fmt::format("{} / {}", amount(bytes, "B"),
+                  amount(shared_rate(work, device, Corner::expected), "B/s")),
       device.shared_bytes_per_clock_per_sm.source);
 }
 
@@ -196,27 +243,21 @@ CostTerm matrix_term(const Work& work, const DeviceSpec& device) {
   require(work.matrix_flop.value > 0, "matrix operations are negative");
   const std::string units = matrix_units(work.matrix_dtype, device);
   const Constant& peak = device.matrix_flop_per_s.at(units);
-  const auto rate = [&](Corner corner) {
-    return rate_at(peak, corner) * busy_share(work, device, corner);
-  };
+  const double rate = peak.value * busy_share(work, device, Corner::expected);
   return term(
-      "matrix", [&](Corner corner) { return work.matrix_flop.value / rate(corner); },
-      fmt::format("{} / {} in {}{}", amount(work.matrix_flop.value, "FLOP"),
-                  amount(rate(Corner::expected), "FLOP/s"), units,
-                  units == work.matrix_dtype ? "" : " (no " + work.matrix_dtype + " units)"),
+      "matrix", [&](Corner corner) { return matrix_seconds(work, device, corner); },
+      fmt::format("{} / {} in {}{}", amount(work.matrix_flop.value, "FLOP"), amount(rate, "FLOP/s"),
+                  units, units == work.matrix_dtype ? "" : " (no " + work.matrix_dtype + " units)"),
       peak.source);
 }
 
 CostTerm f32_term(const Work& work, const DeviceSpec& device) {
   if (work.f32_flop.value == 0) return nothing("f32");
   require(work.f32_flop.value > 0, "f32 operations are negative");
-  const auto rate = [&](Corner corner) {
-    return rate_at(device.f32_flop_per_s, corner) * busy_share(work, device, corner);
-  };
+  const double rate = device.f32_flop_per_s.value * busy_share(work, device, Corner::expected);
   return term(
-      "f32", [&](Corner corner) { return work.f32_flop.value / rate(corner); },
-      fmt::format("{} / {}", amount(work.f32_flop.value, "FLOP"),
-                  amount(rate(Corner::expected), "FLOP/s")),
+      "f32", [&](Corner corner) { return f32_seconds(work, device, corner); },
+      fmt::format("{} / {}", amount(work.f32_flop.value, "FLOP"), amount(rate, "FLOP/s")),
       device.f32_flop_per_s.source);
 }
 

@@ -104,6 +104,12 @@ const KernelForm tile_gemm_form = {
     "tile_gemm",
     "graph launch + turns x prologue + overlap(bytes / HBM, tile loads / L2, FLOP of the busiest "
     "SM / tile rate, turns x steps x step time) [+ split reduction], least over tiles and splits",
-    constants, gemm_time};
+    {"graph launch + turns of the busiest SM x prologue_s + split_s and partial sums / L2",
+     "(mk + kn + mn) x element / (read rate x hbm_share)",
+     "blocks x (tile m + tile n) x k x element / (L2 rate x l2_share)",
+     "blocks of the busiest SM x 2 x tile x k / (peak per SM x the tile's share)",
+     "turns x steps of 64 along k x k_step_s"},
+    constants,
+    gemm_time};
 
 }  // namespace indexpool

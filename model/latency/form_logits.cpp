@@ -58,6 +58,12 @@ const KernelForm paged_logits_form = {
     "paged_logits",
     "graph launch + fixed + rows x row + overlap((turns - 1) x piece, cache beyond L2 / HBM + "
     "logits / write rate, rows x entries / L2, FLOP / e4m3 rate)",
-    constants, logits_time};
+    {"graph launch + fixed_s + rows x row_s",
+     "cache x (1 - share resident in L2) / read rate + logits / (write rate x store_share)",
+     "rows x entries x entry_bytes / (L2 rate x l2_share)",
+     "2 x heads x head_dim x rows x entries / (e4m3 rate x matrix_share)",
+     "(pieces of the busiest SM - 1) x piece_s"},
+    constants,
+    logits_time};
 
 }  // namespace indexpool

@@ -83,11 +83,22 @@ constexpr FormConstant host_timed_constants[] = {
 }  // namespace
 
 const KernelForm stream_form = {
-    "stream", "launch + fixed + overlap(bytes beyond L2 / HBM rate in flight, bytes / L2 rate)",
-    stream_constants, stream_time};
+    "stream",
+    "launch + fixed + overlap(bytes beyond L2 / HBM rate in flight, bytes / L2 rate)",
+    {"launch as the time was taken + fixed_s",
+     "bytes x (1 - share resident in L2) / soft minimum of HBM rate of the mix x hbm_share and "
+     "threads x in_flight_per_thread_bytes / loaded latency",
+     "bytes / (L2 rate x l2_share)", "", ""},
+    stream_constants,
+    stream_time};
 
 const KernelForm host_timed_form = {
-    "host_timed", "overlap(host floor, overhead + overlap(bytes / HBM rate, bytes / L2 rate))",
-    host_timed_constants, host_timed_time};
+    "host_timed",
+    "overlap(host floor, overhead + overlap(bytes / HBM rate, bytes / L2 rate))",
+    {"overhead_s, or what is left of host_floor_s",
+     "bytes x (1 - share resident in L2) / (HBM rate of the mix x hbm_share)",
+     "bytes / (L2 rate x l2_share)", "", ""},
+    host_timed_constants,
+    host_timed_time};
 
 }  // namespace indexpool

@@ -74,10 +74,14 @@ constexpr FormConstant constants[] = {
 
 }  // namespace
 
-const KernelForm row_topk_form = {"row_topk",
-                                  "graph launch + fixed + overlap(longest row, all rows / (SMs x "
-                                  "rows per SM), entries / L2); a row: row + "
-                                  "entries x entry time, in two pieces, or the long path's",
-                                  constants, topk_time};
+const KernelForm row_topk_form = {
+    "row_topk",
+    "graph launch + fixed + overlap(longest row, all rows / (SMs x "
+    "rows per SM), entries / L2); a row: row + "
+    "entries x entry time, in two pieces, or the long path's",
+    {"graph launch + fixed_s + one row's row_s", "", "rows x entries x 4 B / L2 rate",
+     "all rows' times / (SMs x rows_per_sm)", "entries of the longest row, one after the other"},
+    constants,
+    topk_time};
 
 }  // namespace indexpool

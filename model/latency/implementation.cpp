@@ -10,11 +10,13 @@
 namespace indexpool {
 namespace {
 
-Spread spread_of(const Implementation& implementation, Resource resource) {
-  const auto own = implementation.spread.find(std::string(to_string(resource)));
-  if (own != implementation.spread.end()) return own->second;
-  const auto all = implementation.spread.find("all");
-  return all == implementation.spread.end() ? Spread{} : all->second;
+Spread spread_of(const Implementation& implementation, const KernelShape& shape,
+                 Resource bound_by) {
+  for (const std::string& key : spread_keys(shape, bound_by)) {
+    const auto at = implementation.spread.find(key);
+    if (at != implementation.spread.end()) return at->second;
+  }
+  return {};
 }
 
 // The device's constants that a part rests on.
@@ -62,6 +64,14 @@ std::string constants_text(const KernelForm& form, const Implementation& impleme
 
 }  // namespace
 
+std::vector<std::string> spread_keys(const KernelShape& shape, Resource bound_by) {
+  const std::string regime(to_string(bound_by));
+  const auto* cache = std::get_if<CacheShape>(&shape);
+  if (cache == nullptr) return {regime, "all"};
+  const std::string phase = cache->rows_per_sequence == 1 ? "decode" : "prefill";
+  return {regime + ", " + phase, phase, regime, "all"};
+}
+
 const Implementation* ImplementationSet::find(const std::string& kernel) const {
   const auto at = std::find_if(implementations.begin(), implementations.end(),
                                [&](const Implementation& each) { return each.kernel == kernel; });
@@ -79,7 +89,7 @@ KernelEstimate estimate(const Implementation& implementation, const KernelForm& 
   }
   KernelEstimate out;
   out.parts = form.time(shape, device, std::span(constants).first(form.constants.size()));
-  const Spread spread = spread_of(implementation, out.parts.bound_by());
+  const Spread spread = spread_of(implementation, shape, out.parts.bound_by());
   out.time = Seconds(out.parts.time);
   out.low = out.time * spread.low;
   out.high = out.time * spread.high;
@@ -103,7 +113,7 @@ Prediction explain(const ImplementationSet& set, const Implementation& implement
                    const KernelShape& shape, const DeviceSpec& device) {
   const KernelForm& form = kernel_form(implementation.form);
   const KernelEstimate whole = estimate(implementation, form, shape, device);
-  const Spread spread = spread_of(implementation, whole.parts.bound_by());
+  const Spread spread = spread_of(implementation, shape, whole.parts.bound_by());
   Prediction out;
   out.device = device.name;
   out.time = whole.time;
@@ -116,9 +126,11 @@ Prediction explain(const ImplementationSet& set, const Implementation& implement
     if (part.value <= 0) continue;
     out.terms.push_back(
         {std::string(to_string(resource)), part, part * spread.low, part * spread.high,
-         std::string(form.formula),
+         std::string(form.parts[i]),
          fmt::format("{}; device: {}", set.provenance, device_source(resource, device))});
   }
+  out.terms.push_back({"sum", whole.time, whole.low, whole.high, std::string(form.formula),
+                       "interval: 90 % of the fitted rows of its kind"});
   out.terms.push_back({"constants", {}, {}, {}, constants_text(form, implementation), set.source});
   return out;
 }

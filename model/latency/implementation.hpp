@@ -18,12 +18,15 @@ struct Spread {
   std::int64_t rows = 0;
 };
 
+// Which spread a row takes, the first that there is: "launch, decode", "decode", "launch", "all".
+std::vector<std::string> spread_keys(const KernelShape& shape, Resource bound_by);
+
 struct Implementation {
   std::string kernel;  // as TimedRow::kernel
   std::string form;
   std::vector<FittedConstant> constants;
   std::int64_t rows_fitted = 0;
-  std::map<std::string, Spread> spread;  // by to_string(Resource), and "all"
+  std::map<std::string, Spread> spread;  // by spread_keys()
 };
 
 // The implementations of one table on one device, and which rows of it they were fitted on.

@@ -41,6 +41,8 @@ struct FormConstant {
 struct KernelForm {
   std::string_view name;
   std::string_view formula;
+  std::array<std::string_view, resource_count>
+      parts;  // formula of each part; "" where there is none
   std::span<const FormConstant> constants;
   KernelTime (*time)(const KernelShape& shape, const DeviceSpec& device,
                      std::span<const double> constants);

@@ -10,7 +10,7 @@
 namespace indexpool {
 namespace {
 
-constexpr std::size_t least_of_regime = 20;
+constexpr std::size_t least_of_kind = 20;
 constexpr double each_tail = 0.05;  // of a 90 % interval
 
 Spread spread_of(std::vector<double> ratios) {
@@ -79,12 +79,13 @@ std::map<std::string, Spread> spreads(const Implementation& implementation, cons
   for (const TimedRow* row : rows) {
     const KernelEstimate predicted = estimate(implementation, form, row->shape, device);
     const double ratio = row->time / predicted.time;
-    ratios["all"].push_back(ratio);
-    ratios[std::string(to_string(predicted.parts.bound_by()))].push_back(ratio);
+    for (const std::string& key : spread_keys(row->shape, predicted.parts.bound_by())) {
+      ratios[key].push_back(ratio);
+    }
   }
   std::map<std::string, Spread> out;
   for (auto& [name, values] : ratios) {
-    if (name == "all" || values.size() >= least_of_regime) out[name] = spread_of(std::move(values));
+    if (name == "all" || values.size() >= least_of_kind) out[name] = spread_of(std::move(values));
   }
   return out;
 }

@@ -16,7 +16,7 @@ namespace indexpool {
 double upper_quantile(const std::vector<double>& sorted, double share);
 
 // Between which factors of the prediction 90 % of the fitted rows lie, over all of them and by
-// regime where a regime has rows enough.
+// kind (see spread_keys) where a kind has rows enough.
 std::map<std::string, Spread> spreads(const Implementation& implementation, const KernelForm& form,
                                       const DeviceSpec& device,
                                       std::span<const TimedRow* const> rows);
