@@ -1,5 +1,5 @@
 // A foreign case as a file and back, from one table of its tensors.
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ constexpr Extra extras[] = {
 // Every page that a pool or token needs is a page, and no two sequences share one.
 void check_table(const TensorFile& file, const char* name, const Tensor& table,
                  std::span<const std::int64_t> needed, std::int64_t pages) {
-  std::vector<char> taken(static_cast<std::size_t>(pages), 0);
+  std::set<std::int32_t> taken;
   const auto width = static_cast<std::size_t>(table.dim(1));
   for (std::size_t s = 0; s < needed.size(); ++s) {
     if (needed[s] > table.dim(1)) {
@@ -64,7 +64,7 @@ void check_table(const TensorFile& file, const char* name, const Tensor& table,
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(needed[s]); ++i) {
       const std::int32_t page = table.as<std::int32_t>()[s * width + i];
-      if (page >= 0 && page < pages && taken[static_cast<std::size_t>(page)]++ == 0) continue;
+      if (page >= 0 && page < pages && taken.insert(page).second) continue;
       fail(file, name,
            fmt::format("row {}, column {}: found page {}, expected one of 0 to {} that nothing "
                        "else uses",
