@@ -53,7 +53,7 @@ std::map<Setting, verify::MutantRun> correct_runs(const std::vector<const verify
   for_each_index(
       settings.size(), options.jobs,
       [&](std::size_t i) {
-        found[i] = verify::run_unmutated(settings[i], {true, true});
+        found[i] = verify::run_unmutated(settings[i], {false, true});
       },
       [](std::size_t) {});
   for (std::size_t i = 0; i < settings.size(); ++i) runs[settings[i]] = std::move(found[i]);

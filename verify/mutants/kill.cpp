@@ -48,14 +48,14 @@ void run_problem(const Problem& problem, const Options& options, const std::stri
 MutantRun run_problems(const std::string& name, Options options, const std::string& named,
                        const MutantOptions& how) {
   MutantRun run;
-  const bool whole = how.whole || how.observe;
-  options.all_lane_orders = whole || named == "lane_order";
+  const bool all_problems = how.whole || how.observe;
+  options.all_lane_orders = how.whole || named == "lane_order";
   if (how.observe)
     options.observe = [&](const Observation& seen) { run.observed.back().push_back(seen); };
   for (const Problem& problem : mutant_problems(name).problems) {
     if (how.observe) run.observed.emplace_back();
     run_problem(problem, options, named, run);
-    if (!whole && run.killed_by(named)) break;
+    if (!all_problems && run.killed_by(named)) break;
   }
   return run;
 }

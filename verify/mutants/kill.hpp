@@ -25,7 +25,7 @@ struct MutantRun {
 
 struct MutantOptions {
   bool whole = false;    // all problems and lane orders; otherwise up to the first kill by name
-  bool observe = false;  // implies `whole`
+  bool observe = false;  // all problems
 };
 
 MutantRun run_mutant(const Mutant& mutant, const MutantCode& code, const MutantOptions& options);

@@ -12,7 +12,7 @@ namespace {
 Problem small_problem(const std::string& mode) {
   Problem problem;
   problem.mode = mode;
-  problem.indexer = {3, 32, 4, 8, true};
+  problem.indexer = {3, 32, 8, 4, true};
   problem.lengths = {29, 7};
   problem.states_per_page = 4;
   problem.schedule = {17, 9, 2};
