@@ -16,6 +16,10 @@ constexpr std::int64_t vocab_align = 64;  // vLLM pads the vocabulary (VocabPara
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
+std::int64_t multiplied(std::int64_t a, std::int64_t b) {
+  return checked_product(a, b, "bytes of parameters");
+}
+
 std::int64_t share_of(const ParameterTensor& tensor, std::int64_t size, std::int64_t ranks) {
   if (size % ranks != 0) {
     throw ConfigError(fmt::format(
@@ -40,12 +44,15 @@ std::int64_t tensor_bytes(const Architecture& architecture, ParameterFormat form
                           std::int64_t rows, std::int64_t columns) {
   switch (format) {
     case ParameterFormat::fp8_block:
-      return rows * columns +
-             architecture.scale_bytes * divided_up(rows, block) * divided_up(columns, block);
+      return checked_sum(
+          multiplied(rows, columns),
+          multiplied(architecture.scale_bytes,
+                     multiplied(divided_up(rows, block), divided_up(columns, block))),
+          "bytes of parameters");
     case ParameterFormat::fp4_group:
-      return rows * (divided_up(columns, 2) + divided_up(columns, group));
+      return multiplied(rows, divided_up(columns, 2) + divided_up(columns, group));
     default:
-      return rows * columns * element_bytes(format);
+      return multiplied(multiplied(rows, columns), element_bytes(format));
   }
 }
 
@@ -81,6 +88,10 @@ std::vector<ParameterTensor> residual_parameters(const Architecture& architectur
 }
 
 }  // namespace
+
+std::int64_t ParameterTensor::elements() const {
+  return multiplied(multiplied(rows, columns), count);
+}
 
 std::vector<ParameterTensor> layer_parameters(const Architecture& architecture,
                                               const LayerSpec& layer) {
@@ -134,8 +145,8 @@ Bytes parameter_bytes(const Architecture& architecture, const ParameterTensor& t
 }
 
 std::int64_t parameter_count(const Architecture& architecture) {
-  std::int64_t sum = count_elements(embedding_parameters(architecture)) +
-                     count_elements(head_parameters(architecture));
+  std::int64_t sum = checked_sum(count_elements(embedding_parameters(architecture)),
+                                 count_elements(head_parameters(architecture)), "parameters");
   for (const LayerSpec& layer : architecture.layers) {
     sum = checked_sum(sum, count_elements(layer_parameters(architecture, layer)), "parameters");
   }

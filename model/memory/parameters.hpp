@@ -27,7 +27,7 @@ struct ParameterTensor {
   Sharding sharding = Sharding::replicated;
   std::int64_t head_rows = 0;  // rows of one head, for kv_heads
 
-  std::int64_t elements() const { return rows * columns * count; }
+  std::int64_t elements() const;  // ConfigError beyond 63 bits
 };
 
 std::vector<ParameterTensor> layer_parameters(const Architecture& architecture,

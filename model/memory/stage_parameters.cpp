@@ -50,7 +50,8 @@ class Groups {
       group.bytes =
           Bytes(checked_sum(group.bytes.value, product({one.value, layers}, "bytes of parameters"),
                             "bytes of parameters"));
-      group.elements += product({tensor.elements(), layers}, "parameters");
+      group.elements = checked_sum(
+          group.elements, product({tensor.elements(), layers}, "parameters"), "parameters");
       const std::string format = format_name(architecture, tensor.format);
       if (std::find(group.formats.begin(), group.formats.end(), format) == group.formats.end()) {
         group.formats.push_back(format);

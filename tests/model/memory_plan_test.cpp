@@ -31,13 +31,12 @@ MemoryRequest at(std::int64_t tokens, Engine engine = Engine::vllm) {
   return request;
 }
 
-const MemoryTerm& term(const ModelMemory& memory, const std::string& name) {
+MemoryTerm term(const ModelMemory& memory, const std::string& name) {
   for (const MemoryTerm& each : memory.on_one_gpu().terms) {
     if (each.name == name) return each;
   }
   ADD_FAILURE() << "no term " << name;
-  static const MemoryTerm none;
-  return none;
+  return {};
 }
 
 rc::Gen<std::string> any_model() { return rc::gen::elementOf(architecture_names()); }
@@ -201,7 +200,7 @@ TEST(EnginePages, BlocksHoldARecurrentState) {
 TEST(EnginePages, VllmsTailTakesAnIndexBlockAndFillsTwoKilobytes) {
   MemoryRequest request = at(1152);
   request.tensor_parallel = 4;
-  const MemoryTerm& tails = term(model_memory(glm(), request), "tails");
+  const MemoryTerm tails = term(model_memory(glm(), request), "tails");
   EXPECT_EQ(tails.bytes, Bytes(11 * 38'016));  // the stride of vllm-project/vllm#57477
   EXPECT_NE(tails.formula.find("2048 B filled"), std::string::npos) << tails.formula;
 }
@@ -221,7 +220,7 @@ TEST(EnginePages, SnapshotsOfRecurrentStatesDominateAPrefixCache) {
   request.tensor_parallel = 4;
   request.prefix_cache = true;
   const ModelMemory memory = model_memory(glm(), request);
-  const MemoryTerm& snapshots = term(memory, "state snapshots");
+  const MemoryTerm snapshots = term(memory, "state snapshots");
   EXPECT_NE(snapshots.formula.find("1085440 B filled"), std::string::npos) << snapshots.formula;
   EXPECT_EQ(snapshots.bytes, Bytes(std::int64_t{100} * 34 * 1152 * 1024));
   EXPECT_GT(snapshots.bytes, bytes_of(memory, "latents") + bytes_of(memory, "index keys"));
@@ -347,6 +346,27 @@ TEST(ModelMemory, ImpossibleRequestsAreRefused) {
                  r.sequences = 1 << 20;
                }),
                {"63 bits"});
+}
+
+// Sizes that a config may say one by one, but not together: refused, never wrapped.
+RC_GTEST_PROP(ModelMemory, LargeSizesAreCountedOrRefused, ()) {
+  Architecture any = model(*any_model());
+  const auto size = [] { return std::int64_t{1} << *rc::gen::inRange(0, 25); };
+  any.hidden_size = size();
+  any.vocab_size = size();
+  any.q_lora_rank = size();
+  any.v_head_dim = size();
+  any.dense_intermediate = size();
+  any.mixture = {size(), size(), size(), size(), size()};
+  any.linear = {size(), size(), size(), size(), 4};
+  any.indexer.index_n_heads = size();
+  any.indexer.index_head_dim = size();
+  MemoryRequest request = at(std::int64_t{1} << *rc::gen::inRange(0, 41), *any_engine());
+  request.sequences = size();
+  try {
+    RC_ASSERT(model_memory(any, request).on_one_gpu().total.value > 0);
+  } catch (const ConfigError&) {
+  }
 }
 
 TEST(ModelMemory, TheLongestContextOfAllIsStillCounted) {
