@@ -3,6 +3,7 @@
 #include "indexpool/kernels/logits_declared.hpp"
 
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ class PoolLookups {
       walked_ = 0;
       sum_ = {};
     }
+    skip_periods(full);
     for (; walked_ < full; ++walked_) sum_ += of_warp(walked_ * warp_pools_, warp_pools_);
     GlobalAccess all = sum_;
     all += of_warp(full * warp_pools_, pools % warp_pools_);
@@ -35,6 +37,22 @@ class PoolLookups {
   }
 
  private:
+  // Warps repeat once a whole number of them covers pages whose table entries fill whole sectors:
+  // of a long sequence one such period is walked, and the others counted.
+  void skip_periods(std::int64_t full) {
+    const std::int64_t states = args_.cache.states_per_page;
+    const std::int64_t entries_per_sector = sector_bytes / float_bytes;
+    const std::int64_t period = std::lcm(states * entries_per_sector, warp_pools_) / warp_pools_;
+    const std::int64_t periods = (full - walked_) / period;
+    if (periods < 2) return;
+    GlobalAccess one;
+    for (std::int64_t i = 0; i < period; ++i) {
+      one += of_warp((walked_ + i) * warp_pools_, warp_pools_);
+    }
+    sum_ += periods * one;
+    walked_ += periods * period;
+  }
+
   GlobalAccess of_warp(std::int64_t first, std::int64_t pools) const {
     if (pools == 0) return {};
     const std::int64_t states = args_.cache.states_per_page;
