@@ -83,6 +83,12 @@ TEST(FieldReports, GrowingLogitsFillUnifiedMemory) {
   EXPECT_GT(kept.reserved, one.reserved * 10);
 }
 
+TEST(FieldReports, ACacheSizedWithoutItsIndexer) {
+  // sgl-project/sglang#11309: 54.52 GB were announced, 65.49 GB taken.
+  const TokenBytes bytes = token_bytes(load_model("deepseek-v3.2"), {});
+  EXPECT_NEAR(bytes.all / (bytes.all - bytes.indexer), 65.49 / 54.52, 0.0003);
+}
+
 // The whole plan: what a device has decides, the work buffer tips it over.
 TEST(FieldReports, AMillionTokensOnEightH200FitOnlyWithChunkedLogits) {
   const Architecture glm = load_model("glm-5.3-flash");
