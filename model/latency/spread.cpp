@@ -101,23 +101,25 @@ std::vector<ErrorSummary> summarise(const std::vector<ScoredRow>& rows) {
     regimes[regime(row)] = true;
   }
   std::vector<ErrorSummary> out;
-  for (const auto& [key, present] : parts) {
+  for (const auto& each : parts) {
+    const std::pair<std::string, std::string>& key = each.first;
     out.push_back(summary(key.first, key.second.empty() ? "all" : key.second, "all", rows,
-                          [&](const ScoredRow& row) {
+                          [&key](const ScoredRow& row) {
                             return row.row->kernel == key.first && row.row->part == key.second;
                           }));
   }
-  for (const auto& [name, present] : regimes) {
+  for (const auto& each : regimes) {
+    const std::string& name = each.first;
     out.push_back(summary("all", "all", name, rows,
                           [&](const ScoredRow& row) { return regime(row) == name; }));
   }
   std::map<std::string, bool> part_names;
   for (const ScoredRow& row : rows) part_names[row.row->part] = true;
-  if (part_names.size() > 1) {
-    for (const auto& [name, present] : part_names) {
-      out.push_back(summary("all", name, "all", rows,
-                            [&](const ScoredRow& row) { return row.row->part == name; }));
-    }
+  for (const auto& each : part_names) {
+    const std::string& name = each.first;
+    if (part_names.size() < 2) break;
+    out.push_back(summary("all", name, "all", rows,
+                          [&name](const ScoredRow& row) { return row.row->part == name; }));
   }
   out.push_back(summary("all", "all", "all", rows, [](const ScoredRow&) { return true; }));
   return out;

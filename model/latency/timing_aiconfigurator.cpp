@@ -120,6 +120,35 @@ TimingTable read_topk(const std::string& file, std::string_view text) {
   return table;
 }
 
+// Rows of one token are decode steps; key heads of 0 mean as many as query heads.
+TimingTable read_attention(const std::string& file, std::string_view text) {
+  const HeadedTable in(file, text);
+  TimingTable table;
+  Rows rows(in, table);
+  for (std::size_t row = 0; row < in.rows(); ++row) {
+    if (in.text(row, "attn_dtype") != "bfloat16" || in.text(row, "kv_cache_dtype") != "bfloat16") {
+      ++table.skipped;
+      continue;
+    }
+    CacheShape shape;
+    shape.sequences = in.count(row, "batch_size");
+    shape.rows_per_sequence = in.count(row, "isl");
+    shape.context = in.count(row, "step", 0);
+    shape.heads = in.count(row, "num_heads");
+    const std::int64_t key_heads = in.count(row, "num_key_value_heads", 0);
+    shape.key_heads = key_heads == 0 ? shape.heads : key_heads;
+    shape.head_dim = in.count(row, "head_dim");
+    shape.entry_bytes = 2 * 2 * shape.head_dim;  // key and value
+    const bool decode =
+        shape.rows_per_sequence == 1 && in.text(row, "op_name") != "context_attention";
+    rows.add(row, decode ? "decode_attention" : "prefill_attention",
+             in.text(row, "kernel_source") + (decode ? ", decode" : ", prefill"), shape,
+             decode ? "decode" : "prefill");
+  }
+  table.skipped_why = "not bfloat16, or latency 0";
+  return table;
+}
+
 bool heading_has(std::string_view text, std::string_view column) {
   return first_line(text).starts_with("framework,version,device,op_name,") &&
          first_line(text).find(column) != std::string_view::npos;
@@ -135,6 +164,9 @@ bool is_gemm(std::string_view, std::string_view text) {
 bool is_logits(std::string_view, std::string_view text) {
   return heading_has(text, ",compress_ratio,") && second_line_has(text, "mqa_logits");
 }
+bool is_attention(std::string_view, std::string_view text) {
+  return heading_has(text, ",num_key_value_heads,");
+}
 bool is_topk(std::string_view, std::string_view text) { return heading_has(text, ",score_mode"); }
 
 }  // namespace
@@ -142,6 +174,11 @@ bool is_topk(std::string_view, std::string_view text) { return heading_has(text,
 const TimingAdapter aic_gemm_adapter = {"aiconfigurator-gemm",
                                         "a CSV with device, gemm_dtype, m, n, k, latency (ms)",
                                         is_gemm, read_gemm};
+const TimingAdapter aic_attention_adapter = {
+    "aiconfigurator-attention",
+    "a CSV with device, kernel_source, batch_size, isl, step, num_heads, num_key_value_heads, "
+    "head_dim, attn_dtype, kv_cache_dtype, latency (ms)",
+    is_attention, read_attention};
 const TimingAdapter aic_logits_adapter = {
     "aiconfigurator-logits",
     "a CSV with device, kernel_source, model, batch_size, isl, step, compress_ratio, latency (ms)",

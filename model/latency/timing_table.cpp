@@ -89,10 +89,9 @@ void check_plausible(const TimingTable& table) {
 
 std::span<const TimingAdapter> timing_adapters() {
   static const TimingAdapter adapters[] = {
-      generic_adapter,           gpu_stream_adapter,     gpu_small_kernels_adapter,
-      gpu_l2_cache_adapter,      neusight_adapter,       vidur_adapter,
-      aic_gemm_adapter,          aic_logits_adapter,     aic_topk_adapter,
-      llmcompass_matmul_adapter, llmcompass_rows_adapter};
+      generic_adapter,    gpu_stream_adapter, gpu_small_kernels_adapter, gpu_l2_cache_adapter,
+      neusight_adapter,   vidur_adapter,      aic_gemm_adapter,          aic_attention_adapter,
+      aic_logits_adapter, aic_topk_adapter,   llmcompass_matmul_adapter, llmcompass_rows_adapter};
   return adapters;
 }
 

@@ -128,7 +128,9 @@ Table term_table(const Score& score, const DeviceSpec& device) {
     const ScoredRow*& at = worst[row.row->kernel];
     if (row.held_out && (at == nullptr || std::abs(row.error()) > std::abs(at->error()))) at = &row;
   }
-  for (const auto& [kernel, row] : worst) {
+  for (const auto& each : worst) {
+    const std::string& kernel = each.first;
+    const ScoredRow* row = each.second;
     if (row == nullptr) continue;
     const Prediction prediction =
         explain(score.constants, *score.constants.find(kernel), row->row->shape, device);

@@ -64,6 +64,7 @@ CacheShape any_cache() {
   shape.context = between(0, 1 << 20);
   shape.tokens_per_entry = between(1, 4);
   shape.heads = 64;
+  shape.key_heads = *rc::gen::element<std::int64_t>(1, 8, 64);
   shape.head_dim = 128;
   shape.entry_bytes = 132;
   shape.topk = 512;
@@ -71,7 +72,7 @@ CacheShape any_cache() {
 }
 KernelShape any_shape(const KernelForm& form) {
   if (form.name == "tile_gemm") return any_gemm();
-  if (form.name == "paged_logits" || form.name == "row_topk") return any_cache();
+  if (form.name != "stream" && form.name != "host_timed") return any_cache();
   return any_stream();
 }
 
@@ -120,7 +121,8 @@ RC_GTEST_PROP(KernelForms, LargerProductsNeverTakeLess, ()) {
 }
 
 RC_GTEST_PROP(KernelForms, MoreSequencesNeverTakeLess, ()) {
-  const KernelForm& form = kernel_form(*rc::gen::arbitrary<bool>() ? "paged_logits" : "row_topk");
+  const KernelForm& form = kernel_form(*rc::gen::element<std::string>(
+      "paged_logits", "row_topk", "decode_attention", "prefill_attention"));
   const std::vector<double> constants = any_constants(form);
   const CacheShape less = any_cache();
   CacheShape more = less;

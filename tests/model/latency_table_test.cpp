@@ -76,6 +76,23 @@ TEST(TimingTables, TopkRowsThatRanNothingAreLeftOutAndOneShapeStaysTogether) {
   EXPECT_EQ(table.rows[0].family, table.rows[1].family);
 }
 
+TEST(TimingTables, AttentionRowsOfOneTokenAreDecodeSteps) {
+  const std::string head =
+      "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,"
+      "num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,latency";
+  const std::string row = "\nVLLM,0.14.0,NVIDIA A100-SXM4-80GB,";
+  const TimingTable table = read_text_as(
+      "x.csv", head + row + "context_attention,flash,4,16384,64,0,128,1,bfloat16,bfloat16,0,99.2" +
+                   row + "generation_attention,flash,4,1,64,8,128,1,bfloat16,bfloat16,127,0.01" +
+                   row + "generation_attention,flash,4,1,64,8,128,1,bfloat16,fp8,127,0.01");
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.skipped, 1);
+  EXPECT_EQ(table.rows[0].form, "prefill_attention");
+  EXPECT_EQ(std::get<CacheShape>(table.rows[0].shape).key_heads, 64);
+  EXPECT_EQ(table.rows[1].form, "decode_attention");
+  EXPECT_EQ(std::get<CacheShape>(table.rows[1].shape).entry_bytes, 512);
+}
+
 TEST(TimingTables, StreamRatesBecomeTimesOfSixKernels) {
   const TimingTable table = read_text_as(
       "gpu-stream_a100_40.txt",
