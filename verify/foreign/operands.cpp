@@ -157,6 +157,10 @@ void widen(const IndexerInputs& inputs, const Vectors& queries, const Vectors& p
         const auto at = static_cast<std::size_t>(i * of.shape[1] + p);
         of.low[at] -= error * scale;
         of.high[at] += error * scale;
+        // Operands that may overflow give logits that may be anything.
+        const bool open =
+            !std::isfinite(error) || std::isnan(of.low[at]) || std::isnan(of.high[at]);
+        if (open) of.low[at] = -HUGE_VAL, of.high[at] = HUGE_VAL;
       }
     }
   }

@@ -170,6 +170,7 @@ const Corruption table[] = {
     {"logits_in_tf32", "prefill_f32", Op::logits, "bound", "sequence 0, token",
      [](Answered& a) {
        for (float& x : output(a, "logits").as<float>()) {  // 10 fraction bits
+         if (x == 0 || !std::isfinite(x)) continue;
          x = static_cast<float>(
              std::ldexp(std::nearbyint(std::ldexp(x, 11 - std::ilogb(x))), std::ilogb(x) - 11));
        }
