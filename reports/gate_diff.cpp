@@ -1,6 +1,8 @@
 // The difference of two baselines, line by line.
 #include <algorithm>
-#include <map>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,45 +27,77 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// A longest common subsequence of sorted, mostly equal lines: greedy, by the next line that both
-// have.
-struct Cursor {
-  const std::vector<std::string_view>& lines;
-  std::multimap<std::string_view, std::size_t> places;
-  explicit Cursor(const std::vector<std::string_view>& all) : lines(all) {
-    for (std::size_t i = 0; i < all.size(); ++i) places.emplace(all[i], i);
+using Lines = std::span<const std::string_view>;
+
+// Cells of the table below; beyond, all lines in between are shown as removed and added.
+constexpr std::size_t most_cells = std::size_t{1} << 26;
+
+// Lengths of the longest common subsequences of the lines from (i, j) on, row by row.
+class CommonLengths {
+ public:
+  CommonLengths(Lines before, Lines after) : width_(after.size() + 1) {
+    if ((before.size() + 1) > most_cells / width_) return;
+    lengths_.resize((before.size() + 1) * width_);
+    for (std::size_t i = before.size(); i-- > 0;) {
+      for (std::size_t j = after.size(); j-- > 0;) {
+        lengths_[i * width_ + j] =
+            before[i] == after[j] ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
+      }
+    }
   }
-  // Whether `line` stands at `from` or later.
-  bool ahead(std::string_view line, std::size_t from) const {
-    const auto [first, last] = places.equal_range(line);
-    return std::any_of(first, last, [&](const auto& place) { return place.second >= from; });
+  bool known() const { return !lengths_.empty(); }
+  std::uint32_t at(std::size_t i, std::size_t j) const { return lengths_[i * width_ + j]; }
+
+ private:
+  std::size_t width_;
+  std::vector<std::uint32_t> lengths_;
+};
+
+struct Changes {
+  std::string text;
+  std::size_t removed = 0, added = 0;
+  void remove(std::string_view line) {
+    text += fmt::format("- {}\n", line);
+    ++removed;
+  }
+  void add(std::string_view line) {
+    text += fmt::format("+ {}\n", line);
+    ++added;
   }
 };
+
+Changes changes_between(Lines before, Lines after) {
+  const CommonLengths common(before, after);
+  Changes changes;
+  std::size_t i = 0, j = 0;
+  while (i < before.size() && j < after.size()) {
+    if (common.known() && before[i] == after[j]) {
+      ++i, ++j;
+    } else if (!common.known() || common.at(i + 1, j) >= common.at(i, j + 1)) {
+      changes.remove(before[i++]);
+    } else {
+      changes.add(after[j++]);
+    }
+  }
+  while (i < before.size()) changes.remove(before[i++]);
+  while (j < after.size()) changes.add(after[j++]);
+  return changes;
+}
 
 }  // namespace
 
 std::string baseline_diff(std::string_view before, std::string_view after) {
   const std::vector<std::string_view> old_lines = lines_of(before), new_lines = lines_of(after);
-  const Cursor in_old(old_lines), in_new(new_lines);
-  std::string changes;
-  std::size_t removed = 0, added = 0, i = 0, j = 0;
-  while (i < old_lines.size() || j < new_lines.size()) {
-    const bool have_old = i < old_lines.size(), have_new = j < new_lines.size();
-    if (have_old && have_new && old_lines[i] == new_lines[j]) {
-      ++i, ++j;
-    } else if (have_old && (!have_new || !in_new.ahead(old_lines[i], j))) {
-      changes += fmt::format("- {}\n", old_lines[i++]);
-      ++removed;
-    } else if (have_new && (!have_old || !in_old.ahead(new_lines[j], i))) {
-      changes += fmt::format("+ {}\n", new_lines[j++]);
-      ++added;
-    } else {  // both come later: a line moved
-      changes += fmt::format("- {}\n", old_lines[i++]);
-      ++removed;
-    }
+  Lines old_rest = old_lines, new_rest = new_lines;
+  while (!old_rest.empty() && !new_rest.empty() && old_rest.front() == new_rest.front()) {
+    old_rest = old_rest.subspan(1), new_rest = new_rest.subspan(1);
   }
-  if (changes.empty()) return "";
-  return changes + fmt::format("{} lines removed, {} added\n", removed, added);
+  while (!old_rest.empty() && !new_rest.empty() && old_rest.back() == new_rest.back()) {
+    old_rest = old_rest.first(old_rest.size() - 1), new_rest = new_rest.first(new_rest.size() - 1);
+  }
+  const Changes changes = changes_between(old_rest, new_rest);
+  if (changes.text.empty()) return "";
+  return changes.text + fmt::format("{} lines removed, {} added\n", changes.removed, changes.added);
 }
 
 }  // namespace indexpool::reports

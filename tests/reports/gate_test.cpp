@@ -329,6 +329,40 @@ TEST(BaselineDiff, ShowsTheLinesThatDiffer) {
   EXPECT_EQ(baseline_diff("", "a\n"), "+ a\n0 lines removed, 1 added\n");
 }
 
+TEST(BaselineDiff, LinesThatAreOftenThereDoNotMisalignIt) {
+  EXPECT_EQ(baseline_diff("[\na\n]\n[\nb\nc\n]\n", "[\nx\n]\n[\na\n]\n[\nb\nc\n]\n"),
+            "+ x\n+ ]\n+ [\n0 lines removed, 3 added\n");
+  GateState with = full_state();
+  with.kills.clear();
+  const std::string diff = baseline_diff(baseline_text(with), baseline_text(full_state()));
+  EXPECT_EQ(std::count(diff.begin(), diff.end(), '\n'), 4) << diff;
+}
+
+TEST(BaselineDiff, AppliedToTheOldLinesItGivesTheNewOnes) {
+  EXPECT_TRUE(rc::check("as many lines as are added and removed", [] {
+    const auto text = [] {
+      std::string lines;
+      for (const char c : *rc::gen::container<std::string>(rc::gen::inRange('a', 'f'))) {
+        lines += c;
+        lines += '\n';
+      }
+      return lines;
+    };
+    const std::string before = text(), after = text();
+    const std::string diff = baseline_diff(before, after);
+    RC_ASSERT(diff.empty() == (before == after));
+    const auto lines = [](const std::string& all) {
+      return std::count(all.begin(), all.end(), '\n');
+    };
+    std::int64_t removed = 0, added = 0;
+    for (std::size_t at = 0; at < diff.size(); at = diff.find('\n', at) + 1) {
+      removed += diff[at] == '-' ? 1 : 0;
+      added += diff[at] == '+' ? 1 : 0;
+    }
+    RC_ASSERT(lines(before) - removed + added == lines(after));
+  }));
+}
+
 TEST(BaselineDiff, AChangedCounterIsOneLineOut_OneLineIn) {
   std::vector<Record> now = run();
   now[3].counted->load_sectors *= 2;
