@@ -39,9 +39,10 @@ EntryCounts entry_counts(const CacheShape& shape) {
 }
 
 std::span<const KernelForm> kernel_forms() {
-  static const KernelForm forms[] = {stream_form,           host_timed_form, tile_gemm_form,
-                                     paged_logits_form,     row_topk_form,   decode_attention_form,
-                                     prefill_attention_form};
+  static const KernelForm forms[] = {
+      stream_form,       host_timed_form,       tile_gemm_form,         paged_logits_form,
+      row_topk_form,     decode_attention_form, prefill_attention_form, cached_read_form,
+      pointer_chase_form};
   return forms;
 }
 

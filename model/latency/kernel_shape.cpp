@@ -16,6 +16,8 @@ std::string text_of(const CacheShape& s) {
                      s.rows_per_sequence, s.context, s.heads, s.key_heads, s.topk);
 }
 
+std::string text_of(const ChaseShape& s) { return fmt::format("footprint={}", s.footprint.value); }
+
 }  // namespace
 
 std::string_view to_string(TimedFrom from) {

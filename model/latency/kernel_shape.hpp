@@ -41,7 +41,11 @@ struct CacheShape {
   std::int64_t entry_bytes = 0;  // of one cached entry of one key head
   std::int64_t topk = 0;         // entries to select; 0: none
 };
-using KernelShape = std::variant<StreamShape, GemmShape, CacheShape>;
+// One load after the other, each address the value of the last.
+struct ChaseShape {
+  Bytes footprint;
+};
+using KernelShape = std::variant<StreamShape, GemmShape, CacheShape, ChaseShape>;
 
 // "m=64,n=4096,k=512": what a row is recognised by; equal shapes have equal texts.
 std::string shape_text(const KernelShape& shape);

@@ -9,7 +9,8 @@
 namespace indexpool {
 
 extern const TimingAdapter generic_adapter;
-extern const TimingAdapter gpu_stream_adapter, gpu_small_kernels_adapter, gpu_l2_cache_adapter;
+extern const TimingAdapter gpu_stream_adapter, gpu_small_kernels_adapter, gpu_l2_cache_adapter,
+    gpu_cache_adapter, gpu_latency_adapter;
 extern const TimingAdapter llmcompass_matmul_adapter, llmcompass_rows_adapter, neusight_adapter,
     vidur_adapter;
 extern const TimingAdapter aic_gemm_adapter, aic_logits_adapter, aic_topk_adapter,

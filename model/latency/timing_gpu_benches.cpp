@@ -123,6 +123,52 @@ TimingTable read_l2_cache(const std::string& file, std::string_view text) {
   return table;
 }
 
+// Every SM reads the same bytes: "1 kB 103ms 1.0% 8425.6 GB/s ...", after a line of clocks.
+TimingTable read_cache(const std::string& file, std::string_view text) {
+  const CellReader reader(file);
+  TimingTable table;
+  table.default_device = device_of(file);
+  for (const TextRow& row : split_blanks(text)) {
+    if (row[0].text == "clock:" || row[0].text == "data") continue;
+    if (row.size() < 6 || row[1].text != "kB" || row[5].text != "GB/s") {
+      reader.fail(row[0], "expected a footprint in kB, time, spread and GB/s");
+    }
+    StreamShape shape;
+    shape.read = Bytes(std::llround(reader.positive(row[0], "the footprint") * 1024));
+    shape.repeated = true;
+    shape.timed_from = TimedFrom::steady;
+    const double rate = reader.positive(row[4], "a rate") * giga;
+    table.rows.push_back({"cached_read", "read by all SMs", shape,
+                          Seconds(static_cast<double>(shape.read.value) / rate), row[0].line,
+                          shape_text(shape), ""});
+  }
+  return table;
+}
+
+// Pointer chase: loads, clock in MHz, footprint in kB, ns, mean clocks of a load, ...
+TimingTable read_latency(const std::string& file, std::string_view text) {
+  const CellReader reader(file);
+  TimingTable table;
+  table.default_device = device_of(file);
+  for (const TextRow& row : split_blanks(text)) {
+    if (row[0].text == "clock:") continue;
+    if (row.size() < 5) reader.fail(row.back(), "expected loads, MHz, kB, ns and clocks a load");
+    const double hertz = reader.positive(row[1], "the clock in MHz") * 1e6;
+    const ChaseShape shape{
+        Bytes(std::llround(reader.positive(row[2], "the footprint in kB") * 1024))};
+    const double clocks = reader.positive(row[4], "clocks a load");
+    table.rows.push_back({"pointer_chase", "pointer chase", shape, Seconds(clocks / hertz),
+                          row[0].line, shape_text(shape), ""});
+  }
+  return table;
+}
+
+bool is_cache(std::string_view file, std::string_view) {
+  return file.find("gpu-cache") != std::string_view::npos;
+}
+bool is_latency(std::string_view file, std::string_view) {
+  return file.find("gpu-latency") != std::string_view::npos;
+}
 bool is_stream(std::string_view file, std::string_view text) {
   return file.find("gpu-stream") != std::string_view::npos ||
          text.substr(0, 400).find("GB/s:") != std::string_view::npos;
@@ -145,5 +191,12 @@ const TimingAdapter gpu_small_kernels_adapter = {
 const TimingAdapter gpu_l2_cache_adapter = {
     "gpu-benches-l2-cache", "lines of a block's share, footprint in kB, time, spread and GB/s",
     is_l2_cache, read_l2_cache};
+
+const TimingAdapter gpu_cache_adapter = {
+    "gpu-benches-cache", "lines of a footprint in kB, time, spread and GB/s of all SMs", is_cache,
+    read_cache};
+const TimingAdapter gpu_latency_adapter = {
+    "gpu-benches-latency", "lines of loads, MHz, footprint in kB, ns and clocks a load", is_latency,
+    read_latency};
 
 }  // namespace indexpool

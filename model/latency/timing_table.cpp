@@ -53,6 +53,7 @@ Amount amount_of(const KernelShape& shape) {
                  k = static_cast<double>(gemm->k);
     return {0, 2 * m * n * k};
   }
+  if (std::holds_alternative<ChaseShape>(shape)) return {8, 0};  // one load
   const auto& cache = std::get<CacheShape>(shape);
   const double entries = static_cast<double>(cache.sequences) *
                          static_cast<double>(cache.rows_per_sequence) *
@@ -89,9 +90,11 @@ void check_plausible(const TimingTable& table) {
 
 std::span<const TimingAdapter> timing_adapters() {
   static const TimingAdapter adapters[] = {
-      generic_adapter,    gpu_stream_adapter, gpu_small_kernels_adapter, gpu_l2_cache_adapter,
-      neusight_adapter,   vidur_adapter,      aic_gemm_adapter,          aic_attention_adapter,
-      aic_logits_adapter, aic_topk_adapter,   llmcompass_matmul_adapter, llmcompass_rows_adapter};
+      generic_adapter,           gpu_stream_adapter,     gpu_small_kernels_adapter,
+      gpu_l2_cache_adapter,      gpu_cache_adapter,      gpu_latency_adapter,
+      neusight_adapter,          vidur_adapter,          aic_gemm_adapter,
+      aic_attention_adapter,     aic_logits_adapter,     aic_topk_adapter,
+      llmcompass_matmul_adapter, llmcompass_rows_adapter};
   return adapters;
 }
 

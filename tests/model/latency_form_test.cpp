@@ -72,7 +72,10 @@ CacheShape any_cache() {
 }
 KernelShape any_shape(const KernelForm& form) {
   if (form.name == "tile_gemm") return any_gemm();
-  if (form.name != "stream" && form.name != "host_timed") return any_cache();
+  if (form.name == "pointer_chase") return ChaseShape{Bytes(between(1, 1LL << 34))};
+  if (form.name.ends_with("attention") || form.name == "paged_logits" || form.name == "row_topk") {
+    return any_cache();
+  }
   return any_stream();
 }
 

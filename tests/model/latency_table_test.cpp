@@ -117,6 +117,19 @@ TEST(TimingTables, SmallKernelsCountSixteenBytesAnElement) {
   EXPECT_EQ(std::get<StreamShape>(table.rows[0].shape).timed_from, TimedFrom::graph);
 }
 
+TEST(TimingTables, CacheAndLatencyTablesFollowALineOfClocks) {
+  const TimingTable cache =
+      read_text_as("gpu-cache_a100_80.txt",
+                   "clock: 1410 1410\n     data set   exec time     spread        Eff. bw\n"
+                   "        16 kB        48ms       2.2%   18416.5 GB/s         0 GB/s\n");
+  ASSERT_EQ(cache.rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(cache.rows[0].time.value, 16 * 1024 / 18416.5e9);
+  const TimingTable latency = read_text_as("gpu-latency_a100_80.txt",
+                                           "clock: 1410\n  1000000  1410  259.6  145.5  205.1\n");
+  ASSERT_EQ(latency.rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(latency.rows[0].time.value, 205.1 / 1410e6);
+}
+
 TEST(TimingTables, LlmcompassNeusightAndVidurAreRead) {
   EXPECT_EQ(read_text_as("softmax_A100.csv", "32768, 4096, 278.8\n").rows[0].part, "over 80 MB");
   EXPECT_DOUBLE_EQ(
