@@ -52,7 +52,7 @@ std::string tail_after_batch(const SelectedRow& row) {
 }
 std::string tail_after_history(const SelectedRow& row) {
   const auto history = static_cast<std::int64_t>(row.pools.size()) * row.config.index_kpool;
-  const std::string fault = tail_fault(row, history, history);
+  std::string fault = tail_fault(row, history, history);
   if (!fault.empty()) return fault;
   for (std::int64_t c = 0; c < history; ++c) {
     if (row.entries[static_cast<std::size_t>(c)] != -1) continue;

@@ -84,7 +84,7 @@ Check check_forms(const ForeignTrial& trial, std::span<const std::int32_t> token
     for (const FormAdapter* form : {&tail, &order}) {
       if (!fault.empty()) break;
       fault = form->fault(selected);
-      if (!fault.empty()) fault = ", " + fault;
+      if (!fault.empty()) fault.insert(0, ", ");
     }
     tally.compare(fault.empty(), [&] {
       return fmt::format("sequence {}, token {}{}", query.request, query.position, fault);

@@ -146,7 +146,7 @@ void require_free(const fs::path& folder) {
 }
 
 std::string text_inside(const JsonValue& value) {
-  const std::string text = value.text();
+  std::string text = value.text();
   const fs::path path(text);
   const bool leaves = path.is_absolute() || std::ranges::find(path, fs::path("..")) != path.end();
   if (text.empty() || leaves) value.fail("expected a path inside the folder");
