@@ -2,6 +2,7 @@
 // can look on. Exit code 0 whatever the verdict: the sanitizer sets its own.
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "indexpool/verify/mutants/module.hpp"
 #include "indexpool/verify/mutants/mutant.hpp"
@@ -11,14 +12,17 @@ namespace {
 
 using namespace indexpool;
 
+// One pool of two is selected; then ten of ten, in more columns than one warp reads.
 void run(const std::string& mode, const verify::Options& options) {
-  Problem problem;
-  problem.mode = mode;
-  problem.indexer = {3, 32, 4, 4, true};
-  problem.lengths = {11};
-  for (const Record& record : verify::verify_problem(problem, options)) {
-    std::printf("%s %s %s\n", record.op.c_str(), record.implementation.c_str(),
-                std::string(to_string(record.verdict.status)).c_str());
+  for (const auto& [topk, tokens] : {std::pair{4, 11}, std::pair{40, 43}}) {
+    Problem problem;
+    problem.mode = mode;
+    problem.indexer = {3, 32, topk, 4, true};
+    problem.lengths = {tokens};
+    for (const Record& record : verify::verify_problem(problem, options)) {
+      std::printf("%s %s %s\n", record.op.c_str(), record.implementation.c_str(),
+                  std::string(to_string(record.verdict.status)).c_str());
+    }
   }
 }
 
