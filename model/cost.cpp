@@ -41,6 +41,7 @@ double overlap_seconds(std::span<const double> times, double order) {
 Seconds smooth_max(const std::vector<Seconds>& times, double order) {
   require(order >= 1, "the order of a p-norm is below 1");
   std::vector<double> seconds;
+  seconds.reserve(times.size());
   for (const Seconds time : times) seconds.push_back(time.value);
   return Seconds(overlap_seconds(seconds, order));
 }

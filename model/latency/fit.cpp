@@ -102,7 +102,7 @@ Optimum descend(Problem& problem, const VectorXd& start) {
     const VectorXd gradient =
         slope.transpose() * weight.asDiagonal() * residuals + prior * rows * (x - start);
     if (problem.advance) problem.advance();
-    for (; damping < 1e9; damping *= 4) {
+    while (damping < 1e9) {
       MatrixXd damped = normal;
       damped.diagonal() += damping * (normal.diagonal().array() + 1e-9).matrix();
       VectorXd move = -damped.ldlt().solve(gradient);
@@ -110,7 +110,10 @@ Optimum descend(Problem& problem, const VectorXd& start) {
       const VectorXd next = problem.clamped(x + move);
       const VectorXd next_residuals = problem.residuals(next);
       const double next_cost = with_prior(loss(next_residuals), next, start);
-      if (!(next_cost < cost)) continue;
+      if (!(next_cost < cost)) {
+        damping *= 4;
+        continue;
+      }
       still = next_cost > cost * (1 - 1e-4) ? still + 1 : 0;
       x = next;
       residuals = next_residuals;

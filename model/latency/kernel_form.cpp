@@ -32,9 +32,10 @@ double overlapped(double a, double b, double c, double d) {
 }
 
 EntryCounts entry_counts(const CacheShape& shape) {
-  const std::int64_t each = shape.tokens_per_entry;
-  return {static_cast<double>((shape.context + shape.rows_per_sequence) / each),
-          static_cast<double>((shape.context + 1) / each),
+  // Whole entries only.
+  const std::int64_t most = (shape.context + shape.rows_per_sequence) / shape.tokens_per_entry;
+  const std::int64_t least = (shape.context + 1) / shape.tokens_per_entry;
+  return {static_cast<double>(most), static_cast<double>(least),
           static_cast<double>(shape.sequences) * static_cast<double>(shape.rows_per_sequence)};
 }
 

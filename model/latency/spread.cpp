@@ -15,6 +15,7 @@ constexpr double each_tail = 0.05;  // of a 90 % interval
 
 Spread spread_of(std::vector<double> ratios) {
   std::vector<double> inverse;
+  inverse.reserve(ratios.size());
   for (const double ratio : ratios) inverse.push_back(1 / ratio);
   std::sort(ratios.begin(), ratios.end());
   std::sort(inverse.begin(), inverse.end());

@@ -13,7 +13,7 @@ namespace {
 class Rows {
  public:
   Rows(const HeadedTable& in, TimingTable& out) : in_(in), out_(out) {}
-  void add(std::size_t row, const char* form, std::string kernel, KernelShape shape,
+  void add(std::size_t row, const char* form, std::string kernel, const KernelShape& shape,
            std::string part = "") {
     const std::string device = in_.text(row, "device");
     if (out_.measured_on.empty()) {
@@ -34,7 +34,7 @@ class Rows {
     std::string family = shape_text(shape);
     // Of top-k: the same rows at another k, or with other scores, belong together.
     family = family.substr(0, family.find(",topk="));
-    out_.rows.push_back({form, std::move(kernel), std::move(shape), Seconds(milliseconds * 1e-3),
+    out_.rows.push_back({form, std::move(kernel), shape, Seconds(milliseconds * 1e-3),
                          in_.line(row), std::move(family), std::move(part)});
   }
 
@@ -138,7 +138,7 @@ TimingTable read_attention(const std::string& file, std::string_view text) {
     const std::int64_t key_heads = in.count(row, "num_key_value_heads", 0);
     shape.key_heads = key_heads == 0 ? shape.heads : key_heads;
     shape.head_dim = in.count(row, "head_dim");
-    shape.entry_bytes = 2 * 2 * shape.head_dim;  // key and value
+    shape.entry_bytes = std::int64_t{4} * shape.head_dim;  // key and value
     const bool decode =
         shape.rows_per_sequence == 1 && in.text(row, "op_name") != "context_attention";
     rows.add(row, decode ? "decode_attention" : "prefill_attention",

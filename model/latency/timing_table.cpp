@@ -55,9 +55,9 @@ Amount amount_of(const KernelShape& shape) {
   }
   if (std::holds_alternative<ChaseShape>(shape)) return {8, 0};  // one load
   const auto& cache = std::get<CacheShape>(shape);
+  const std::int64_t seen = cache.context / cache.tokens_per_entry;
   const double entries = static_cast<double>(cache.sequences) *
-                         static_cast<double>(cache.rows_per_sequence) *
-                         static_cast<double>(cache.context / cache.tokens_per_entry);
+                         static_cast<double>(cache.rows_per_sequence) * static_cast<double>(seen);
   return {0, 2 * entries * static_cast<double>(cache.heads * cache.head_dim)};
 }
 
