@@ -35,8 +35,10 @@ TEST(Readme, EveryCommandWorks) {
   const Folder folder;
   for (std::vector<std::string> arguments : lines) {
     for (std::string& word : arguments) {
-      if (word.rfind("tests/", 0) == 0) word = std::string(INDEXPOOL_SOURCE_DIR) + "/" + word;
-      if (word == "results") word = folder.file("results");
+      if (word.starts_with("tests/") || word.starts_with("reports/")) {
+        word = std::string(INDEXPOOL_SOURCE_DIR) + "/" + word;
+      }
+      if (word == "results" || word == "cases") word = folder.file(word);
     }
     if (arguments[0] == "run") arguments.insert(arguments.end(), {"--out", folder.file("report")});
     const Outcome outcome = indexpool(arguments);
