@@ -25,7 +25,8 @@ inline double delay_at(const Constant& delay, Corner corner) {
 }
 
 double resident_share_at(Bytes footprint, const DeviceSpec& device, Corner corner);
-BytesPerSecond hbm_rate_at(Bytes read, Bytes write, const DeviceSpec& device, Corner corner);
+BytesPerSecond hbm_rate_at(double read_bytes, double write_bytes, const DeviceSpec& device,
+                           Corner corner);
 BytesPerSecond rate_in_flight_at(BytesPerSecond peak, double in_flight_bytes,
                                  const DeviceSpec& device, Corner corner);
 

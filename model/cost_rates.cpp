@@ -32,9 +32,9 @@ double resident_share_at(Bytes footprint, const DeviceSpec& device, Corner corne
                                    : std::min({expected, low, high});
 }
 
-BytesPerSecond hbm_rate_at(Bytes read, Bytes write, const DeviceSpec& device, Corner corner) {
-  const double r = static_cast<double>(read.value);
-  const double w = static_cast<double>(write.value);
+BytesPerSecond hbm_rate_at(double read_bytes, double write_bytes, const DeviceSpec& device,
+                           Corner corner) {
+  const double r = read_bytes, w = write_bytes;
   const double pure_read = rate_at(device.hbm_read_bytes_per_s, corner);
   const double pure_write = rate_at(device.hbm_write_bytes_per_s, corner);
   const double copy = rate_at(device.hbm_copy_bytes_per_s, corner);
@@ -63,7 +63,8 @@ double l2_resident_share(Bytes footprint, const DeviceSpec& device) {
 
 BytesPerSecond hbm_rate(Bytes read, Bytes write, const DeviceSpec& device) {
   require(read.value >= 0 && write.value >= 0, "bytes are negative");
-  return hbm_rate_at(read, write, device, Corner::expected);
+  return hbm_rate_at(static_cast<double>(read.value), static_cast<double>(write.value), device,
+                     Corner::expected);
 }
 
 BytesPerSecond rate_in_flight(BytesPerSecond peak, Bytes in_flight, const DeviceSpec& device) {

@@ -81,15 +81,25 @@ Bytes lost_rereads(const Work& work, const DeviceSpec& device, Corner corner) {
   return Bytes(std::llround(static_cast<double>(work.reread.value) * lost));
 }
 
+// Bytes that the L2 passes on.
+struct HbmBytes {
+  double read = 0, write = 0;
+};
+HbmBytes beyond_l2(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                   Corner corner) {
+  const double missing = missing_share(work, device, options, corner);
+  return {static_cast<double>(work.unique_read.value) * missing +
+              static_cast<double>(lost_rereads(work, device, corner).value),
+          static_cast<double>(work.unique_write.value) * missing};
+}
+
 // Loads in flight limit the reads; the writes ride along in proportion.
-BytesPerSecond stream_rate(const Work& work, const DeviceSpec& device, Corner corner) {
-  const Bytes reads = work.unique_read + lost_rereads(work, device, corner);
-  const BytesPerSecond rate = hbm_rate_at(reads, work.unique_write, device, corner);
+BytesPerSecond stream_rate(const HbmBytes& bytes, const Work& work, const DeviceSpec& device,
+                           Corner corner) {
+  const BytesPerSecond rate = hbm_rate_at(bytes.read, bytes.write, device, corner);
   const double loads = loads_in_flight(work, device);
-  if (loads == 0 || reads.value == 0) return rate;
-  const double read = static_cast<double>(reads.value);
-  const double total = read + static_cast<double>(work.unique_write.value);
-  return rate_in_flight_at(rate, loads * (total / read), device, corner);
+  if (loads == 0 || bytes.read == 0) return rate;
+  return rate_in_flight_at(rate, loads * ((bytes.read + bytes.write) / bytes.read), device, corner);
 }
 
 // An FP8 code is exactly an f16, so a device without FP8 units converts and multiplies as f16.
@@ -152,11 +162,9 @@ double launch_seconds(const Work& work, const DeviceSpec& device, const CostOpti
 
 double hbm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
                    Corner corner) {
-  const double total = total_bytes(work);
-  if (total == 0) return 0;
-  const double bytes = total * missing_share(work, device, options, corner) +
-                       static_cast<double>(lost_rereads(work, device, corner).value);
-  return bytes / stream_rate(work, device, corner).value;
+  if (total_bytes(work) == 0) return 0;
+  const HbmBytes bytes = beyond_l2(work, device, options, corner);
+  return (bytes.read + bytes.write) / stream_rate(bytes, work, device, corner).value;
 }
 
 double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
@@ -210,11 +218,12 @@ Bytes hbm_bytes(const Work& work, const DeviceSpec& device, const CostOptions& o
 CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
   require(work.unique_read.value >= 0 && work.unique_write.value >= 0, "bytes are negative");
   if (total_bytes(work) == 0) return nothing("hbm");
+  const HbmBytes beyond = beyond_l2(work, device, options, Corner::expected);
   return term(
       "hbm", [&](Corner corner) { return hbm_seconds(work, device, options, corner); },
       fmt::format("{} / {}",
                   amount(static_cast<double>(hbm_bytes(work, device, options).value), "B"),
-                  amount(stream_rate(work, device, Corner::expected).value, "B/s")),
+                  amount(stream_rate(beyond, work, device, Corner::expected).value, "B/s")),
       device.hbm_read_bytes_per_s.source);
 }
 

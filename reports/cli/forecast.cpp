@@ -1,6 +1,7 @@
 #include "indexpool/reports/cli/forecast.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "indexpool/kernels/args.hpp"
@@ -111,6 +112,15 @@ OperationForecast forecast_topk(const Shapes& shapes, const std::vector<kernels:
   return forecast("topk", args, device);
 }
 
+// A prompt of 1G tokens moves more than 2^63 bytes in all its layers: such a sum stays at the
+// largest number.
+Bytes whole_bytes(double bytes) {
+  constexpr double limit = 0x1p63;
+  return bytes < limit ? Bytes(static_cast<std::int64_t>(bytes))
+                       : Bytes(std::numeric_limits<std::int64_t>::max());
+}
+double as_double(Bytes bytes) { return static_cast<double>(bytes.value); }
+
 // One after the other: everything adds, except the memory, which is used again. `longest` is the
 // longest part so far; what limits it limits the sum.
 void add(Prediction& sum, const Prediction& next, Seconds& longest) {
@@ -122,7 +132,7 @@ void add(Prediction& sum, const Prediction& next, Seconds& longest) {
   sum.time += next.time;
   sum.low += next.low;
   sum.high += next.high;
-  sum.hbm_bytes += next.hbm_bytes;
+  sum.hbm_bytes = whole_bytes(as_double(sum.hbm_bytes) + as_double(next.hbm_bytes));
   sum.memory = std::max(sum.memory, next.memory);
 }
 
@@ -163,8 +173,7 @@ Prediction between(const Prediction& from, const Prediction& to, std::int64_t ch
   line(&Prediction::time);
   line(&Prediction::low);
   line(&Prediction::high);
-  sum.hbm_bytes = Bytes(static_cast<std::int64_t>(line_sum(
-      static_cast<double>(from.hbm_bytes.value), static_cast<double>(to.hbm_bytes.value), chunks)));
+  sum.hbm_bytes = whole_bytes(line_sum(as_double(from.hbm_bytes), as_double(to.hbm_bytes), chunks));
   return sum;
 }
 
@@ -265,7 +274,7 @@ Prediction all_layers(const std::vector<OperationForecast>& step, std::int64_t l
   sum.time = sum.time * count;
   sum.low = sum.low * count;
   sum.high = sum.high * count;
-  sum.hbm_bytes = sum.hbm_bytes * layers;
+  sum.hbm_bytes = whole_bytes(as_double(sum.hbm_bytes) * count);
   sum.memory = sum.memory * layers;
   return sum;
 }

@@ -18,7 +18,9 @@ struct TimedRun {
   std::vector<verify::ByRule> rules;  // when asked for, in the order of accepted_rules()
   double seconds = 0;
 
-  verify::Fate fate() const { return {mutant, run.killed(), run.killed_by(mutant->killed_by)}; }
+  verify::Fate fate() const {
+    return {mutant, run.killed(), verify::killed_as_named(*mutant, run)};
+  }
 };
 
 struct MutantRunOptions {

@@ -68,7 +68,7 @@ TEST(Readme, ItsResultIsWhatRunGives) {
     const auto at = readme().find(start);
     ASSERT_NE(at, std::string::npos) << "no row " << start;
     const auto row = cells(readme().substr(at, readme().find('\n', at) - at));
-    EXPECT_EQ(row[2], record["status"]) << start;
+    EXPECT_EQ(row[2], record["status"].get<std::string>()) << start;
     const double utilisation = record["worst_error_over_bound"];
     if (utilisation > 0) {
       EXPECT_NEAR(std::stod(row[3]), utilisation, 0.0006) << start;

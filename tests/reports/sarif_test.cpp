@@ -143,7 +143,8 @@ TEST(Sarif, TheFingerprintFollowsTheFindingNotItsPlaceInTheList) {
   ASSERT_GE(findings.size(), 2u);
   const auto prints = [](const std::vector<Finding>& all) {
     std::multiset<std::string> found;
-    for (const Json& result : Json::parse(sarif(all, "0.1.0", ""))["runs"][0]["results"]) {
+    const Json document = Json::parse(sarif(all, "0.1.0", ""));
+    for (const Json& result : document["runs"][0]["results"]) {
       found.insert(result["partialFingerprints"]["indexpool/v1"].get<std::string>());
     }
     return found;

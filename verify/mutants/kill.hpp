@@ -23,6 +23,12 @@ struct MutantRun {
   bool killed_by(const std::string& check) const { return kills.contains(check); }
 };
 
+// By the check its row names. Of a mutant behind gigabytes also by the executor: whether an address
+// that has wrapped lies in another buffer or in none depends on where the system put them.
+inline bool killed_as_named(const Mutant& mutant, const MutantRun& run) {
+  return run.killed_by(mutant.killed_by) || (mutant.far && run.killed_by("executor"));
+}
+
 struct MutantOptions {
   bool whole = false;    // all problems and lane orders; otherwise up to the first kill by name
   bool observe = false;  // all problems

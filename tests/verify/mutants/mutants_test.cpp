@@ -28,7 +28,7 @@ TEST_P(Mutants, AreKilledByTheirChecks) {
       continue;
     }
     std::printf("%s: %s\n", mutant.id.c_str(), run.reason.c_str());
-    EXPECT_TRUE(run.killed_by(mutant.killed_by))
+    EXPECT_TRUE(killed_as_named(mutant, run))
         << mutant.id << " (" << mutant.why << ") should fail the check " << mutant.killed_by
         << ", but " << (run.killed() ? run.reason : "nothing failed");
   }
