@@ -1,5 +1,7 @@
 #include "indexpool/verify/execute.hpp"
 
+#include <cstring>
+
 #include "indexpool/model/error.hpp"
 #include "indexpool/verify/far_target.hpp"
 
@@ -32,6 +34,19 @@ std::vector<Way> ways(const Options& options) {
   if (options.target == "cuda") return {{"rerun", forward, false}};
   if (!options.all_lane_orders) return {{"rerun", forward, false}};
   return {{"rerun", forward, false}, {"lane_order", reverse, false}, {"lane_order", random, false}};
+}
+
+std::vector<std::byte> with_one_nan(const Buffer& buffer) {
+  std::vector<std::byte> bytes(buffer.bytes.begin(), buffer.bytes.end());
+  constexpr std::size_t word = sizeof(std::uint32_t);
+  for (std::size_t i = 0; buffer.floats > 0 && (i + 1) * word <= bytes.size(); ++i) {
+    if (i % buffer.words >= buffer.floats) continue;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * word, word);
+    constexpr std::uint32_t infinity = 0x7f800000u, one_nan = 0x7fc00000u;
+    if ((bits & 0x7fffffffu) > infinity) std::memcpy(bytes.data() + i * word, &one_nan, word);
+  }
+  return bytes;
 }
 
 std::unique_ptr<kernels::Target> make_target(const Options& options, const Way& way, bool count) {

@@ -22,7 +22,7 @@ CacheInputs stage_inputs(const IndexerInputs& inputs, const Timeline& timeline,
 Buffers buffers_of(const CacheOutput& output) {
   return {{"cache pages", std::span(output.cache)},
           {"tail ring", std::span(output.tail)},
-          {"checksums", bytes_of(output.checksums)}};
+          {"checksums", bytes_of(output.checksums), 2, 4}};  // kernels::PoolChecksum
 }
 
 CacheOutput run_once(const Options& options, const CacheInputs& cache) {

@@ -10,7 +10,9 @@
 namespace indexpool::verify {
 namespace {
 
-Buffers buffers_of(const LogitsOutput& output) { return {{"logits", bytes_of(output.logits)}}; }
+Buffers buffers_of(const LogitsOutput& output) {
+  return {{"logits", bytes_of(output.logits), 1, 1}};
+}
 
 // The reference's own logits in binary32, -infinity where nothing is visible.
 std::vector<float> reference_logits(const IndexerInputs& inputs, const LogitBounds& bounds,

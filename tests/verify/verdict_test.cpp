@@ -70,6 +70,22 @@ TEST(Verdict, OneByteBetweenRunsFails) {
 
 // A kernel that answers differently every time, to see that reruns notice.
 int times_run = 0;
+TEST(Executor, OneNanIsAsGoodAsAnotherAndIntegersStay) {
+  const std::vector<std::uint32_t> gpu{0x7fffffffu, 1,           0xfffffffbu, 2,
+                                       0x7f800000u, 0xffc00000u, 3,           4};
+  std::vector<std::uint32_t> cpu{0xffc00000u, 1, 0xfffffffbu, 2, 0x7f800000u, 0x7fc00001u, 3, 4};
+  const auto same = [&] {
+    return with_one_nan({"checksums", bytes_of(gpu), 2, 4}) ==
+           with_one_nan({"checksums", bytes_of(cpu), 2, 4});
+  };
+  EXPECT_TRUE(same());
+  cpu[2] = 0xfffffffau;  // -6 instead of -5: a NaN if it were a float
+  EXPECT_FALSE(same());
+  cpu[2] = gpu[2];
+  cpu[4] = 0x7f800001u;  // infinity and NaN differ
+  EXPECT_FALSE(same());
+}
+
 TEST(Verdict, AKernelThatForgetsWhatItDidFailsTheRerun) {
   const kernels::Kernel moody{"moody",
                               "moody",
