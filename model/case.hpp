@@ -66,10 +66,10 @@ struct Case {
 };
 
 // Reads a case of the golden format (tests/golden/README.md): projection cases and FP8-stage cases,
-// any shape. Throws ConfigError for a missing tensor, a wrong dtype or shape, an unknown key in the
-// case's JSON or among its tensors, NaN or infinity in inputs (padding aside, it is never used;
-// a gate score may be -inf), a mask with holes, index_kpool not dividing index_topk, zero tokens,
-// sizes whose product overflows.
+// and what `indexpool export` writes (case_indexer.hpp), any shape. Throws ConfigError for a
+// missing tensor, a wrong dtype or shape, an unknown key in the case's JSON or among its tensors,
+// NaN or infinity in inputs (padding aside, it is never used; a gate score may be -inf), a mask
+// with holes, index_kpool not dividing index_topk, zero tokens, sizes whose product overflows.
 Case read_case(const std::filesystem::path& path);
 
 }  // namespace indexpool

@@ -6,9 +6,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "indexpool/verify/random_problem.hpp"
 #include "indexpool/verify/verify.hpp"
-
-#include "random_problem.hpp"
 
 namespace indexpool::verify {
 namespace {

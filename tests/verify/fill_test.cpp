@@ -7,9 +7,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/verify/random_problem.hpp"
 #include "indexpool/verify/verify.hpp"
-
-#include "random_problem.hpp"
 
 namespace indexpool::verify {
 namespace {

@@ -6,7 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "random_problem.hpp"
+#include "indexpool/verify/random_problem.hpp"
+#include "indexpool/verify/verify.hpp"
 
 namespace indexpool::verify {
 namespace {
