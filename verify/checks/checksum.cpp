@@ -6,25 +6,11 @@
 #include <fmt/format.h>
 
 #include "indexpool/verify/checks/checks.hpp"
+#include "indexpool/verify/checks/rounding.hpp"
 #include "indexpool/verify/checks/tally.hpp"
 
 namespace indexpool::verify {
 namespace {
-
-constexpr double unit_roundoff = 0x1p-24;  // of binary32
-double gamma(double n) { return n * unit_roundoff / (1 - n * unit_roundoff); }
-
-// Additions a term goes through: 8 in a row, then a tree (Higham's blocked summation). A checksum
-// that adds up all channels in a row is too blunt to be one, and fails.
-double sum_depth(std::int64_t dim) {
-  constexpr std::int64_t in_a_row = 8;
-  double depth = in_a_row;
-  for (std::int64_t blocks = (dim + in_a_row - 1) / in_a_row; blocks > 1;
-       blocks = (blocks + 1) / 2) {
-    ++depth;
-  }
-  return depth;
-}
 
 // Interval of a sum in binary32: the ends of the terms, and gamma_n times the largest magnitudes.
 // n: roundings that a term goes through.

@@ -6,10 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "indexpool/verify/checks/rounding.hpp"
+
 namespace indexpool::verify::faults {
 namespace {
 
-double gamma(double n) { return n * 0x1p-24 / (1 - n * 0x1p-24); }
 double log2_of(std::int64_t n) { return std::bit_width(static_cast<std::uint64_t>(n)) - 1; }
 
 // The verifier's own sums are in binary64; D additions of it are worth far less than this.
@@ -43,7 +44,7 @@ LinearLink::LinearLink(const PageShape& shape) : shape_(shape) {
   }
   plain_ = direction_of(std::move(ones));
   weighted_ = direction_of(std::move(position));
-  sum_error_ = gamma(8 + log2_of(std::max<std::int64_t>(shape.head_dim / 8, 1)));
+  sum_error_ = gamma(sum_depth(shape.head_dim));
   rotation_error_ = shape.mode.hadamard ? gamma(log2_of(shape.head_dim) + 2) : 0;
 }
 
