@@ -12,8 +12,8 @@
 
 namespace indexpool::cli {
 
-// Before a long run, not after it: EnvironmentError when nothing can be made in `folder`, which need
-// not exist yet.
+// Before a long run, not after it: EnvironmentError when nothing can be made in `folder`, which
+// need not exist yet.
 void require_writable_folder(const std::filesystem::path& folder);
 
 // <folder>/records.partial.jsonl while the run lasts. A job is what one repeat line repeats.

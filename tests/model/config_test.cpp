@@ -115,7 +115,8 @@ TEST(Device, ComputeCapabilityIsMajorPointMinor) {
 }
 
 TEST(Device, UnknownNameListsTheNearOnes) {
-  expect_parts(config_error_of([] { load_device("a100"); }), {"did you mean \"a100-", "\"a100-sxm4-80gb\""});
+  expect_parts(config_error_of([] { load_device("a100"); }),
+               {"did you mean \"a100-", "\"a100-sxm4-80gb\""});
   const std::string error = config_error_of([] { load_device("mi300x"); });
   expect_parts(error, {"built in: a100-", "h200-sxm"});
   expect_parts(config_error_of([] { load_device("./none.json"); }), {"none.json"});
