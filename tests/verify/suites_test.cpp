@@ -27,10 +27,6 @@ TEST(Suites, CiCoversEveryModeEveryFillAndEveryDraftCount) {
   }
   for (const NumericMode& mode : numeric_modes())
     EXPECT_TRUE(modes.contains(mode.name)) << mode.name;
-  // What overflows may leave most values unjudged: it belongs to the long suite.
-  for (const Problem& problem : load_suite("full").problems) {
-    if (problem.fill == "near_overflow") fills.insert(problem.fill);
-  }
   for (const std::string& fill : fill_names()) EXPECT_TRUE(fills.contains(fill)) << fill;
   for (std::int64_t n = 0; n <= 6; ++n) EXPECT_TRUE(drafts.contains(n)) << n;
 }
