@@ -77,11 +77,16 @@ struct ArchitectureConfig {
   std::int64_t states_per_page = 64;  // pools a page holds
 };
 
+// What a constant rests on: a run on the device itself, a publication, or neither.
+enum class ConstantKind { published, measured, assumed };
+std::string_view to_string(ConstantKind kind);
+
 // A device constant with where it comes from and how far it may be off.
 struct Constant {
   double value = 0;
   double low = 0, high = 0;
   std::string source;  // publication or measurement
+  ConstantKind kind = ConstantKind::published;
 };
 
 struct DeviceSpec {
@@ -103,6 +108,13 @@ struct DeviceSpec {
   Constant launch_s, graph_launch_s;
   std::map<std::string, Constant> matrix_flop_per_s;  // "bf16", "f16", "i8", "e4m3" (absent: none)
   Constant f32_flop_per_s;
+  // Warp instructions that an SM issues.
+  Constant issue_per_clock_per_sm;
+  // From one dependent step to the next on an idle device: a load that misses the L2, one that hits
+  // it, one of shared memory, an atomic there, a shuffle, a barrier of a block, an FMA.
+  Constant hbm_latency_s, l2_latency_s, shared_latency_s, atomic_latency_s, shuffle_latency_s,
+      barrier_latency_s, arithmetic_latency_s;
+  std::map<std::string, Constant> matrix_latency_s;  // of an mma on its accumulator, by dtype
 };
 
 // A name is looked up in the built-in tables, a text with '/' or ".json" is read from disk.

@@ -43,12 +43,37 @@ double within(const JsonValue& value, const Bounds& bounds) {
   return number;
 }
 
+struct KindName {
+  std::string_view name;
+  ConstantKind kind;
+  std::string_view source_begin;  // what a source of this kind begins with, where none is named
+};
+constexpr KindName kind_names[] = {{"published", ConstantKind::published, "published"},
+                                   {"measured", ConstantKind::measured, "own measurement"},
+                                   {"assumed", ConstantKind::assumed, "assumed"}};
+
+ConstantKind read_kind(const std::optional<JsonValue>& value, const std::string& source) {
+  if (!value) {
+    for (const KindName& row : kind_names) {
+      if (source.starts_with(row.source_begin)) return row.kind;
+    }
+    return ConstantKind::published;
+  }
+  const std::string name = value->text();
+  for (const KindName& row : kind_names) {
+    if (row.name == name) return row.kind;
+  }
+  value->fail(fmt::format("found \"{}\", expected measured, published or assumed{}", name,
+                          did_you_mean(name, {"measured", "published", "assumed"})));
+}
+
 // `key` names the unit.
 Constant read_constant(const JsonValue& value, std::string_view key) {
-  const JsonObject object = value.object({"value", "low", "high", "source"});
+  const JsonObject object = value.object({"value", "low", "high", "source"}, {"kind"});
   const Bounds& bounds = bounds_of(key);
   Constant constant{within(object["value"], bounds), within(object["low"], bounds),
                     within(object["high"], bounds), sourced_text(object["source"])};
+  constant.kind = read_kind(object.find("kind"), constant.source);
   if (constant.low > constant.value || constant.value > constant.high) {
     value.fail(fmt::format("found low {}, value {}, high {}; expected low <= value <= high",
                            constant.low, constant.value, constant.high));
@@ -97,29 +122,78 @@ void read_constants(const JsonObject& object, DeviceSpec& device) {
   device.f32_flop_per_s = constant("f32_flop_per_s");
 }
 
+struct OptionalConstant {
+  std::string_view key;
+  Constant DeviceSpec::*constant;
+  double assumed, low, high;  // in cycles where the key is a latency
+};
+constexpr OptionalConstant optional_constants[] = {
+    {"issue_per_clock_per_sm", &DeviceSpec::issue_per_clock_per_sm, 4, 3, 4},
+    {"hbm_latency_s", &DeviceSpec::hbm_latency_s, 800, 500, 1200},
+    {"l2_latency_s", &DeviceSpec::l2_latency_s, 270, 200, 420},
+    {"shared_latency_s", &DeviceSpec::shared_latency_s, 29, 23, 35},
+    {"atomic_latency_s", &DeviceSpec::atomic_latency_s, 60, 30, 120},
+    {"shuffle_latency_s", &DeviceSpec::shuffle_latency_s, 24, 20, 30},
+    {"barrier_latency_s", &DeviceSpec::barrier_latency_s, 30, 20, 80},
+    {"arithmetic_latency_s", &DeviceSpec::arithmetic_latency_s, 4, 4, 6},
+};
+constexpr double assumed_matrix_cycles[] = {33, 16, 40};  // value, low, high
+
+// A device file may leave out what it does not know: then cycles that A100 and H100 roughly share.
+Constant assumed(double value, double low, double high, double scale) {
+  return {value * scale, low * scale, high * scale,
+          "assumed: not in the device's file; cycles as published for the A100 and H100"};
+}
+
+void read_optional_constants(const JsonObject& object, DeviceSpec& device) {
+  const double cycle = 1 / device.sm_clock_hz.value;
+  for (const OptionalConstant& each : optional_constants) {
+    const auto given = object.find(each.key);
+    device.*each.constant =
+        given ? read_constant(*given, each.key)
+              : assumed(each.assumed, each.low, each.high, each.key.ends_with("_s") ? cycle : 1);
+  }
+  for (const auto& [dtype, rate] : device.matrix_flop_per_s) {
+    device.matrix_latency_s[dtype] = assumed(assumed_matrix_cycles[0], assumed_matrix_cycles[1],
+                                             assumed_matrix_cycles[2], cycle);
+  }
+  const auto given = object.find("matrix_latency_s");
+  if (!given) return;
+  for (const auto& [dtype, latency] : given->members()) {
+    if (!device.matrix_flop_per_s.contains(dtype)) {
+      latency.fail("expected a key of matrix_flop_per_s");
+    }
+    device.matrix_latency_s[dtype] = read_constant(latency, "matrix_latency_s");
+  }
+}
+
 DeviceSpec read_device(const JsonValue& root) {
-  const JsonObject object = root.object({"name",
-                                         "source",
-                                         "compute_capability",
-                                         "sm_count",
-                                         "warps_per_sm",
-                                         "memory_bytes",
-                                         "l2_capacity_bytes",
-                                         "shared_memory_per_sm_bytes",
-                                         "sm_clock_hz",
-                                         "hbm_peak_bytes_per_s",
-                                         "hbm_read_bytes_per_s",
-                                         "hbm_write_bytes_per_s",
-                                         "hbm_copy_bytes_per_s",
-                                         "hbm_loaded_latency_s",
-                                         "l2_bytes_per_s",
-                                         "l2_residency_bytes",
-                                         "l2_residency_exponent",
-                                         "shared_bytes_per_clock_per_sm",
-                                         "launch_s",
-                                         "graph_launch_s",
-                                         "matrix_flop_per_s",
-                                         "f32_flop_per_s"});
+  const JsonObject object =
+      root.object({"name",
+                   "source",
+                   "compute_capability",
+                   "sm_count",
+                   "warps_per_sm",
+                   "memory_bytes",
+                   "l2_capacity_bytes",
+                   "shared_memory_per_sm_bytes",
+                   "sm_clock_hz",
+                   "hbm_peak_bytes_per_s",
+                   "hbm_read_bytes_per_s",
+                   "hbm_write_bytes_per_s",
+                   "hbm_copy_bytes_per_s",
+                   "hbm_loaded_latency_s",
+                   "l2_bytes_per_s",
+                   "l2_residency_bytes",
+                   "l2_residency_exponent",
+                   "shared_bytes_per_clock_per_sm",
+                   "launch_s",
+                   "graph_launch_s",
+                   "matrix_flop_per_s",
+                   "f32_flop_per_s"},
+                  {"issue_per_clock_per_sm", "hbm_latency_s", "l2_latency_s", "shared_latency_s",
+                   "atomic_latency_s", "shuffle_latency_s", "barrier_latency_s",
+                   "arithmetic_latency_s", "matrix_latency_s"});
   DeviceSpec device;
   device.name = sourced_text(object["name"]);
   device.source = sourced_text(object["source"]);
@@ -136,10 +210,18 @@ DeviceSpec read_device(const JsonValue& root) {
     device.matrix_flop_per_s[dtype] = read_constant(rate, "matrix_flop_per_s");
   }
   check_rates(device, object);
+  read_optional_constants(object, device);
   return device;
 }
 
 }  // namespace
+
+std::string_view to_string(ConstantKind kind) {
+  for (const KindName& row : kind_names) {
+    if (row.kind == kind) return row.name;
+  }
+  throw InternalError("a constant of no kind");
+}
 
 DeviceSpec load_device(const std::string& name_or_path) {
   return read_device(find_json(name_or_path, embedded_devices(), "device", "devices"));

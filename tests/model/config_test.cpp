@@ -91,6 +91,30 @@ TEST(Device, ConstantNeedsASource) {
   expect_parts(error, {"/hbm_peak_bytes_per_s/source"});
 }
 
+TEST(Device, KindOfAConstantIsNamedOrReadFromItsSource) {
+  const DeviceSpec h200 = load_device("h200-sxm");
+  EXPECT_EQ(h200.hbm_read_bytes_per_s.kind, ConstantKind::measured);
+  EXPECT_EQ(h200.hbm_peak_bytes_per_s.kind, ConstantKind::published);
+  EXPECT_EQ(h200.hbm_loaded_latency_s.kind, ConstantKind::assumed);
+  const TemporaryFolder folder;
+  const std::string path =
+      write_edited(folder, built_in_text(embedded_devices(), "h200-sxm"),
+                   "\"source\": \"NVIDIA H200 data sheet\"",
+                   "\"source\": \"NVIDIA H200 data sheet\", \"kind\": \"assumed\"");
+  EXPECT_EQ(load_device(path).hbm_peak_bytes_per_s.kind, ConstantKind::assumed);
+  for (const ConstantKind kind :
+       {ConstantKind::measured, ConstantKind::published, ConstantKind::assumed}) {
+    EXPECT_FALSE(to_string(kind).empty());
+  }
+}
+
+TEST(Device, UnknownKindOfAConstantIsRefusedWithTheNearOnes) {
+  const std::string error =
+      device_error("\"source\": \"NVIDIA A100 80GB SXM data sheet\"",
+                   "\"source\": \"NVIDIA A100 80GB SXM data sheet\", \"kind\": \"mesured\"");
+  expect_parts(error, {"/hbm_peak_bytes_per_s/kind", "mesured", "did you mean \"measured\""});
+}
+
 TEST(Device, NegativeAndZeroConstantsAreRefused) {
   expect_parts(device_error("\"value\": 2.62e-6", "\"value\": -2.62e-6"), {"/launch_s/value"});
   expect_parts(device_error("\"low\": 125", "\"low\": 0"), {"/shared_bytes_per_clock_per_sm/low"});
