@@ -142,7 +142,8 @@ constexpr double assumed_matrix_cycles[] = {33, 16, 40};  // value, low, high
 // A device file may leave out what it does not know: then cycles that A100 and H100 roughly share.
 Constant assumed(double value, double low, double high, double scale) {
   return {value * scale, low * scale, high * scale,
-          "assumed: not in the device's file; cycles as published for the A100 and H100"};
+          "assumed: not in the device's file; cycles as published for the A100 and H100",
+          ConstantKind::assumed};
 }
 
 void read_optional_constants(const JsonObject& object, DeviceSpec& device) {

@@ -115,6 +115,17 @@ TEST(Device, UnknownKindOfAConstantIsRefusedWithTheNearOnes) {
   expect_parts(error, {"/hbm_peak_bytes_per_s/kind", "mesured", "did you mean \"measured\""});
 }
 
+TEST(Device, LatenciesThatAFileLeavesOutAreAssumedInCyclesOfItsClock) {
+  const DeviceSpec a100 = load_device("a100-sxm4-80gb"), h100 = load_device("h100-sxm");
+  EXPECT_EQ(a100.l2_latency_s.kind, ConstantKind::published);
+  EXPECT_EQ(a100.arithmetic_latency_s.kind, ConstantKind::assumed);
+  EXPECT_DOUBLE_EQ(a100.arithmetic_latency_s.value * a100.sm_clock_hz.value, 4);
+  EXPECT_DOUBLE_EQ(h100.arithmetic_latency_s.value * h100.sm_clock_hz.value, 4);
+  for (const auto& [dtype, rate] : h100.matrix_flop_per_s) {
+    EXPECT_GT(h100.matrix_latency_s.at(dtype).value, 0) << dtype;
+  }
+}
+
 TEST(Device, NegativeAndZeroConstantsAreRefused) {
   expect_parts(device_error("\"value\": 2.62e-6", "\"value\": -2.62e-6"), {"/launch_s/value"});
   expect_parts(device_error("\"low\": 125", "\"low\": 0"), {"/shared_bytes_per_clock_per_sm/low"});
