@@ -157,7 +157,7 @@ std::vector<std::vector<double>> starts(const KernelForm& form) {
   std::vector<std::vector<double>> all(1);
   for (const FormConstant& constant : form.constants) {
     std::vector<double> values(constant.tried.begin(), constant.tried.end());
-    if (values.empty()) values = {constant.start};
+    if (values.empty()) values.push_back(constant.start);
     std::vector<std::vector<double>> longer;
     for (const std::vector<double>& start : all) {
       for (const double value : values) {
