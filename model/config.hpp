@@ -115,6 +115,9 @@ struct DeviceSpec {
   Constant hbm_latency_s, l2_latency_s, shared_latency_s, atomic_latency_s, shuffle_latency_s,
       barrier_latency_s, arithmetic_latency_s;
   std::map<std::string, Constant> matrix_latency_s;  // of an mma on its accumulator, by dtype
+  // To the other GPUs of a host, where there are any: bytes a GPU sends a second while it receives
+  // as many (large messages), and the least time of an exchange of two GPUs.
+  std::optional<Constant> link_bytes_per_s, link_latency_s;
 };
 
 // A name is looked up in the built-in tables, a text with '/' or ".json" is read from disk.

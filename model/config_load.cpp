@@ -158,6 +158,12 @@ void read_optional_constants(const JsonObject& object, DeviceSpec& device) {
     device.matrix_latency_s[dtype] = assumed(assumed_matrix_cycles[0], assumed_matrix_cycles[1],
                                              assumed_matrix_cycles[2], cycle);
   }
+  if (const auto rate = object.find("link_bytes_per_s")) {
+    device.link_bytes_per_s = read_constant(*rate, "link_bytes_per_s");
+  }
+  if (const auto latency = object.find("link_latency_s")) {
+    device.link_latency_s = read_constant(*latency, "link_latency_s");
+  }
   const auto given = object.find("matrix_latency_s");
   if (!given) return;
   for (const auto& [dtype, latency] : given->members()) {
@@ -169,32 +175,32 @@ void read_optional_constants(const JsonObject& object, DeviceSpec& device) {
 }
 
 DeviceSpec read_device(const JsonValue& root) {
-  const JsonObject object =
-      root.object({"name",
-                   "source",
-                   "compute_capability",
-                   "sm_count",
-                   "warps_per_sm",
-                   "memory_bytes",
-                   "l2_capacity_bytes",
-                   "shared_memory_per_sm_bytes",
-                   "sm_clock_hz",
-                   "hbm_peak_bytes_per_s",
-                   "hbm_read_bytes_per_s",
-                   "hbm_write_bytes_per_s",
-                   "hbm_copy_bytes_per_s",
-                   "hbm_loaded_latency_s",
-                   "l2_bytes_per_s",
-                   "l2_residency_bytes",
-                   "l2_residency_exponent",
-                   "shared_bytes_per_clock_per_sm",
-                   "launch_s",
-                   "graph_launch_s",
-                   "matrix_flop_per_s",
-                   "f32_flop_per_s"},
-                  {"issue_per_clock_per_sm", "hbm_latency_s", "l2_latency_s", "shared_latency_s",
-                   "atomic_latency_s", "shuffle_latency_s", "barrier_latency_s",
-                   "arithmetic_latency_s", "matrix_latency_s"});
+  const JsonObject object = root.object(
+      {"name",
+       "source",
+       "compute_capability",
+       "sm_count",
+       "warps_per_sm",
+       "memory_bytes",
+       "l2_capacity_bytes",
+       "shared_memory_per_sm_bytes",
+       "sm_clock_hz",
+       "hbm_peak_bytes_per_s",
+       "hbm_read_bytes_per_s",
+       "hbm_write_bytes_per_s",
+       "hbm_copy_bytes_per_s",
+       "hbm_loaded_latency_s",
+       "l2_bytes_per_s",
+       "l2_residency_bytes",
+       "l2_residency_exponent",
+       "shared_bytes_per_clock_per_sm",
+       "launch_s",
+       "graph_launch_s",
+       "matrix_flop_per_s",
+       "f32_flop_per_s"},
+      {"issue_per_clock_per_sm", "hbm_latency_s", "l2_latency_s", "shared_latency_s",
+       "atomic_latency_s", "shuffle_latency_s", "barrier_latency_s", "arithmetic_latency_s",
+       "matrix_latency_s", "link_bytes_per_s", "link_latency_s"});
   DeviceSpec device;
   device.name = sourced_text(object["name"]);
   device.source = sourced_text(object["source"]);
