@@ -60,11 +60,56 @@ void check_device() {
                            "; use --target simt, or run where nvidia-smi lists a device");
 }
 
+// Keeps the stream busy while the host queues what is timed, so that the time between two events is
+// the device's and not the host's. Leaves the L2 as it is.
+__global__ void hold_stream(long long clocks) {
+  const long long start = clock64();
+  while (clock64() - start < clocks) {
+  }
+}
+constexpr long long hold_clocks = 40'000;  // some 20 us: an event, a launch and an event are queued
+
+class Graph {
+ public:
+  Graph(cudaStream_t stream, const std::function<void()>& body, int launches) {
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "a capture");
+    for (int i = 0; i < launches; ++i) body();
+    check_cuda(cudaStreamEndCapture(stream, &graph_), "ending a capture");
+    check_cuda(cudaGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
+  }
+  ~Graph() {
+    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  void launch(cudaStream_t stream) const {
+    check_cuda(cudaGraphLaunch(executable_, stream), "launching a graph");
+  }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
 double percentile(const std::vector<double>& sorted, double fraction) {
   const double at = fraction * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+// Of `seconds`, sorted here.
+Measurement summary(std::vector<double> seconds, const char* cache, const char* clock) {
+  std::sort(seconds.begin(), seconds.end());
+  Measurement result;
+  result.median = Seconds(percentile(seconds, 0.5));
+  result.p10 = Seconds(percentile(seconds, 0.1));
+  result.p90 = Seconds(percentile(seconds, 0.9));
+  result.samples = static_cast<std::int64_t>(seconds.size());
+  result.cache = cache;
+  result.clock = clock;
+  return result;
 }
 
 class CudaTarget final : public Target {
@@ -87,6 +132,12 @@ class CudaTarget final : public Target {
   }
   void upload(std::byte* to, const void* from, std::int64_t bytes) override;
   void download(void* to, const std::byte* from, std::int64_t bytes) override;
+  void fill_random(std::byte* to, std::int64_t bytes, const RandomFill& fill) override {
+    require(bytes % 4 == 0, "random memory comes in words of 4 bytes");
+    buffers_.check_range(to, bytes);
+    fill_on_device(reinterpret_cast<std::uint32_t*>(to), bytes / 4, fill, stream_.get());
+    synchronize();
+  }
   std::string check_guards() override {
     synchronize();
     return buffers_.check_guards();
@@ -97,8 +148,14 @@ class CudaTarget final : public Target {
   }
   std::optional<Measurement> measure(const std::function<void()>& body, int samples,
                                      bool cold_l2) override;
+  std::optional<Measurement> replay(const std::function<void()>& body, int launches,
+                                    int samples) override;
 
  private:
+  void hold() {
+    hold_stream<<<1, 1, 0, stream_.get()>>>(hold_clocks);
+    check_cuda(cudaGetLastError(), "holding the stream");
+  }
   double time_once(const std::function<void()>& body, const Event& start, const Event& stop);
 
   Stream stream_;
@@ -157,6 +214,7 @@ double CudaTarget::time_once(const std::function<void()>& body, const Event& sta
 }
 
 // Cold: twice the L2 is written before each sample, so that nothing the body reads is left in it.
+// Warm: the body runs on what the sample before left.
 std::optional<Measurement> CudaTarget::measure(const std::function<void()>& body, int samples,
                                                bool cold_l2) {
   require(samples > 0, "a measurement has at least one sample");
@@ -171,22 +229,33 @@ std::optional<Measurement> CudaTarget::measure(const std::function<void()>& body
   body();  // first use: module loading, instruction cache
   synchronize();
   for (int i = 0; i < samples; ++i) {
-    if (cold_l2)
+    if (cold_l2) {
       check_cuda(
           cudaMemsetAsync(flush, i & 0xff, static_cast<std::size_t>(flush_bytes), stream_.get()),
           "flushing the L2");
+    } else {
+      hold();
+    }
     seconds.push_back(time_once(body, start, stop));
   }
   if (cold_l2) release(flush);
-  std::sort(seconds.begin(), seconds.end());
-  Measurement result;
-  result.median = Seconds(percentile(seconds, 0.5));
-  result.p10 = Seconds(percentile(seconds, 0.1));
-  result.p90 = Seconds(percentile(seconds, 0.9));
-  result.samples = samples;
-  result.cache = cold_l2 ? "cold" : "warm";
-  result.clock = "cuda_events";
-  return result;
+  return summary(std::move(seconds), cold_l2 ? "cold" : "warm", "cuda_events");
+}
+
+std::optional<Measurement> CudaTarget::replay(const std::function<void()>& body, int launches,
+                                              int samples) {
+  require(launches > 0 && samples > 0, "a replay has at least one launch and one sample");
+  body();  // outside the capture: module loading, attributes of the function
+  synchronize();
+  const Graph graph(stream_.get(), body, launches);
+  const Event start, stop;
+  std::vector<double> seconds;
+  for (int i = -1; i < samples; ++i) {  // the first replay uploads the graph
+    hold();
+    const double all = time_once([&] { graph.launch(stream_.get()); }, start, stop);
+    if (i >= 0) seconds.push_back(all / launches);
+  }
+  return summary(std::move(seconds), "warm", "graph_replay");
 }
 
 }  // namespace

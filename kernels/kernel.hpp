@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "indexpool/kernels/args.hpp"
+#include "indexpool/kernels/random_fill.hpp"
 #include "indexpool/model/record.hpp"
 #include "indexpool/model/traffic.hpp"
 #include "indexpool/sim/simt/session.hpp"
@@ -56,6 +57,8 @@ class Target {
   virtual void release(std::byte* buffer) = 0;
   virtual void upload(std::byte* to, const void* from, std::int64_t bytes) = 0;
   virtual void download(void* to, const std::byte* from, std::int64_t bytes) = 0;
+  // Whole words of 4 bytes. The host's, uploaded in pieces, unless a target makes them itself.
+  virtual void fill_random(std::byte* to, std::int64_t bytes, const RandomFill& fill);
   virtual std::string check_guards() = 0;  // empty: intact
   virtual LaunchContext& context() = 0;
   // The arguments as a launch gets them: a target may lie otherwise than its buffers say.
@@ -65,6 +68,13 @@ class Target {
   // each. Empty on targets whose time means nothing (simt).
   virtual std::optional<Measurement> measure(const std::function<void()>& body, int samples,
                                              bool cold_l2) = 0;
+  // Time of one of `launches` runs of `body` back to back in a CUDA graph: median and spread of
+  // `samples` replays, each divided by `launches`. Empty on targets without graphs.
+  virtual std::optional<Measurement> replay(const std::function<void()>& body, int launches,
+                                            int samples) {
+    static_cast<void>(body), static_cast<void>(launches), static_cast<void>(samples);
+    return std::nullopt;
+  }
 };
 std::unique_ptr<Target> make_simt_target(sim::simt::Options options = {});
 // Throws EnvironmentError naming what is missing (no toolkit at build time, no device).
