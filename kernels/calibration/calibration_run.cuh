@@ -1,0 +1,79 @@
+// What the micro-kernels share: the device under test, and its clocks read from inside.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "indexpool/kernels/calibration/measure_device.hpp"
+#include "indexpool/kernels/device_cuda.cuh"
+#include "indexpool/model/calibration/samples.hpp"
+
+namespace indexpool::kernels {
+
+struct CalibrationRun {
+  Target& target;
+  const CalibrationOptions& options;
+  calibration::Samples& samples;
+  int compute_capability = 0;  // 90 for 9.0
+
+  const calibration::DeviceFacts& facts() const { return samples.facts; }
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(target.context().stream); }
+  int repeats() const { return options.quick ? 5 : 15; }
+  calibration::Times timed(const std::function<void()>& body) const;  // by events, L2 as it is
+};
+
+// Each appends to run.samples.
+void measure_streams(CalibrationRun& run);
+void measure_cached_reads(CalibrationRun& run);
+void measure_chains(CalibrationRun& run);
+void measure_rates(CalibrationRun& run);
+void measure_matrix_rates(CalibrationRun& run);
+void measure_launches(CalibrationRun& run);
+// Half a second of arithmetic: a device at rest lowers its clocks.
+void warm_clocks(CalibrationRun& run);
+
+// A buffer on the device, released with its scope.
+class CalibrationBuffer {
+ public:
+  CalibrationBuffer(Target& target, const char* name, std::int64_t bytes)
+      : target_(target), begin_(target.allocate(name, bytes, std::byte{0})) {}
+  ~CalibrationBuffer() { target_.release(begin_); }
+  CalibrationBuffer(const CalibrationBuffer&) = delete;
+  CalibrationBuffer& operator=(const CalibrationBuffer&) = delete;
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(begin_);
+  }
+  std::byte* get() const { return begin_; }
+
+ private:
+  Target& target_;
+  std::byte* begin_;
+};
+
+// How long one thread saw its loop take.
+struct LoopClock {
+  std::int64_t clocks;       // of its SM
+  std::int64_t nanoseconds;  // global timer: ticks of 32 ns to 1 us
+  std::uint64_t end;         // where a chase arrived
+};
+
+__device__ inline std::int64_t global_nanoseconds() {
+  std::int64_t time;
+  asm volatile("mov.u64 %0, %%globaltimer;\n" : "=l"(time));
+  return time;
+}
+
+// Times the loop `body(0) ... body(rounds - 1)`, which the compiler cannot move past the clocks.
+template <class Body>
+__device__ __forceinline__ LoopClock timed_loop(std::int64_t rounds, Body body) {
+  const std::int64_t nanoseconds = global_nanoseconds(), clocks = clock64();
+#pragma unroll 1
+  for (std::int64_t i = 0; i < rounds; ++i) body();
+  return {clock64() - clocks, global_nanoseconds() - nanoseconds, 0};
+}
+
+}  // namespace indexpool::kernels

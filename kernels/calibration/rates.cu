@@ -1,0 +1,186 @@
+// Issue, arithmetic, shared memory and conversion of every SM.
+#include <utility>
+
+#include "indexpool/kernels/calibration/rate_kernel.cuh"
+
+namespace indexpool::kernels {
+namespace {
+
+using calibration::Rate;
+
+constexpr int chains = 8;  // independent operands of a thread
+
+struct FusedBody {
+  static constexpr int steps = 64;
+  float values[chains], factor, addend;
+  __device__ explicit FusedBody(const RateArgs& args) : factor(args.factor), addend(args.addend) {
+    for (int k = 0; k < chains; ++k) values[k] = static_cast<float>(threadIdx.x + k);
+  }
+  __device__ void round() {
+#pragma unroll
+    for (int i = 0; i < steps; ++i) {
+#pragma unroll
+      for (int k = 0; k < chains; ++k) values[k] = __fmaf_rn(values[k], factor, addend);
+    }
+  }
+  __device__ std::uint64_t result() const {
+    float sum = 0;
+    for (int k = 0; k < chains; ++k) sum += values[k];
+    return __float_as_uint(sum);
+  }
+};
+
+struct UnfusedBody : FusedBody {
+  using FusedBody::FusedBody;
+  __device__ void round() {
+#pragma unroll
+    for (int i = 0; i < steps; i += 2) {
+#pragma unroll
+      for (int k = 0; k < chains; ++k) {
+        values[k] = __fmul_rn(values[k], factor);
+        values[k] = __fadd_rn(values[k], addend);
+      }
+    }
+  }
+};
+
+// As many FMAs as three-input logic operations: together they can fill the schedulers where either
+// pipe alone takes a warp every second clock.
+struct IssueBody : FusedBody {
+  static constexpr int mixed_steps = 32;
+  std::uint32_t words[chains], seed, mask;
+  __device__ explicit IssueBody(const RateArgs& args)
+      : FusedBody(args), seed(args.seed), mask(args.mask) {
+    for (int k = 0; k < chains; ++k) words[k] = threadIdx.x + k;
+  }
+  __device__ void round() {
+#pragma unroll
+    for (int i = 0; i < mixed_steps; ++i) {
+#pragma unroll
+      for (int k = 0; k < chains; ++k) {
+        values[k] = __fmaf_rn(values[k], factor, addend);
+        // (word & mask) ^ seed
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x6a;\n" : "+r"(words[k]) : "r"(mask), "r"(seed));
+      }
+    }
+  }
+  __device__ std::uint64_t result() const {
+    std::uint32_t all = 0;
+    for (int k = 0; k < chains; ++k) all ^= words[k];
+    return FusedBody::result() ^ all;
+  }
+};
+
+// 16 bytes a lane, a warp's 512 contiguous: no two lanes of a quarter share a bank.
+struct SharedBody {
+  std::uint32_t address, seen = 0;
+  __device__ explicit SharedBody(const RateArgs& args) {
+    __shared__ uint4 words[rate_block_threads + 32 * chains];
+    for (unsigned i = threadIdx.x; i < rate_block_threads + 32 * chains; i += rate_block_threads) {
+      words[i] = {i, args.seed, args.mask, i};
+    }
+    __syncthreads();
+    address = ip::detail::shared_address(&words[threadIdx.x]);
+  }
+  __device__ void round() {
+#pragma unroll
+    for (int k = 0; k < chains; ++k) {
+      uint4 word;
+      asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+                   : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                   : "r"(address + 512 * k));
+      seen ^= word.x ^ word.y ^ word.z ^ word.w;
+    }
+  }
+  __device__ std::uint64_t result() const { return seen; }
+};
+
+// Pairs of e4m3 to pairs of f16, the low half fed back.
+struct ConversionBody {
+  static constexpr int steps = 32;
+  std::uint32_t words[chains];
+  __device__ explicit ConversionBody(const RateArgs& args) {
+    for (int k = 0; k < chains; ++k) words[k] = args.seed + threadIdx.x + k;
+  }
+  __device__ void round() {
+#if __CUDA_ARCH__ >= 890
+#pragma unroll
+    for (int i = 0; i < steps; ++i) {
+#pragma unroll
+      for (int k = 0; k < chains; ++k) {
+        asm volatile("cvt.rn.f16x2.e4m3x2 %0, %1;\n"
+                     : "=r"(words[k])
+                     : "h"(static_cast<std::uint16_t>(words[k])));
+      }
+    }
+#else
+    __trap();
+#endif
+  }
+  __device__ std::uint64_t result() const {
+    std::uint32_t all = 0;
+    for (int k = 0; k < chains; ++k) all ^= words[k];
+    return all;
+  }
+};
+
+constexpr double lanes = 32;
+
+const RateShape shapes[] = {
+    {Rate::f32_fused, "", rate_kernel<FusedBody>, 2 * lanes* FusedBody::steps* chains, 256, 0},
+    {Rate::f32_unfused, "", rate_kernel<UnfusedBody>, lanes* FusedBody::steps* chains, 256, 0},
+    {Rate::issue, "", rate_kernel<IssueBody>, 2.0 * IssueBody::mixed_steps* chains, 256, 0},
+    {Rate::shared, "", rate_kernel<SharedBody>, 16 * lanes* chains, 2048, 0},
+    {Rate::conversion, "", rate_kernel<ConversionBody>, ConversionBody::steps* chains, 256, 89}};
+
+}  // namespace
+
+void measure_rate(CalibrationRun& run, const RateShape& shape, std::int64_t warps_per_sm) {
+  if (run.compute_capability < shape.least_compute_capability) return;
+  const CalibrationBuffer results(run.target, "results", sizeof(LoopClock) + 8);
+  RateArgs args;
+  args.rounds = shape.rounds;
+  args.seed = 0x3f1c0de5;
+  args.mask = 0x7ffffffb;
+  args.factor = 0.999f;
+  args.addend = 1;
+  args.never = ~std::uint64_t{0};
+  args.clock = results.as<LoopClock>();
+  args.sink = results.as<std::uint32_t>() + sizeof(LoopClock) / 4;
+  const auto blocks =
+      static_cast<unsigned>(run.facts().sm_count * warps_per_sm * 32 / rate_block_threads);
+  const calibration::Times times = run.timed([&] {
+    shape.kernel<<<blocks, rate_block_threads, 0, run.stream()>>>(args);
+    check_cuda(cudaGetLastError(), "a throughput kernel's launch");
+  });
+  LoopClock clock{};
+  run.target.download(&clock, results.get(), sizeof clock);
+  calibration::RateSample sample;
+  sample.rate = shape.rate;
+  sample.dtype = shape.dtype;
+  sample.warps_per_sm = warps_per_sm;
+  sample.operations = shape.operations_per_warp * static_cast<double>(shape.rounds) *
+                      static_cast<double>(run.facts().sm_count * warps_per_sm);
+  sample.clock_hz =
+      static_cast<double>(clock.clocks) / static_cast<double>(clock.nanoseconds) * 1e9;
+  sample.seconds = times;
+  run.samples.rates.push_back(std::move(sample));
+}
+
+void measure_rates(CalibrationRun& run) {
+  for (const RateShape& shape : shapes) {
+    for (const std::int64_t share : {4, 2, 1}) {
+      measure_rate(run, shape, run.facts().warps_per_sm / share);
+    }
+  }
+}
+
+void warm_clocks(CalibrationRun& run) {
+  RateShape shape = shapes[0];
+  shape.rounds *= 16;  // some 20 ms
+  calibration::Samples kept = run.samples;
+  measure_rate(run, shape, run.facts().warps_per_sm);
+  run.samples = std::move(kept);
+}
+
+}  // namespace indexpool::kernels
