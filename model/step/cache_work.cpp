@@ -1,0 +1,201 @@
+// Work on caches and states: attention over entries, and the delta rule.
+#include <algorithm>
+#include <cmath>
+
+#include "indexpool/model/step/work.hpp"
+#include "indexpool/model/step/work_numbers.hpp"
+
+namespace indexpool::step {
+namespace {
+
+constexpr std::int64_t tile_entries = 64;  // of a block's step (FlashMLA, FlashAttention)
+constexpr std::int64_t tile_heads = 64;    // queries of an entry that a block takes (FlashMLA)
+constexpr std::int64_t least_heads = 16;   // rows of a matrix instruction
+constexpr std::int64_t threads = 256;
+// Softmax of a score: scale, maximum, exponential, sum, and the output's share of a rescale.
+constexpr double flop_per_score = 6;
+// Floating-point operations that convert an element stored in eight bits.
+constexpr double flop_per_conversion = 2;
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return divided_up(value, step) * step;
+}
+
+// Mean of min(limit, position / per) over the step's rows of a sequence. limit 0: none.
+double mean_capped(const Size& size, double per, double limit) {
+  const double last = real(size.tokens);
+  const double first = real(size.tokens - size.rows_per_sequence + 1);
+  const double cap = limit > 0 ? limit * per : last;
+  if (first >= cap) return cap / per;
+  const double turn = std::min(cap, last);
+  const double rising = turn - first + 1;  // rows that see all there is
+  const double sum = rising * (first + turn) / 2 + (last - turn) * cap;
+  return sum / (real(size.rows_per_sequence) * per);
+}
+
+// Pairs of a row and an entry, all heads one, on this rank.
+struct Pairs {
+  double cached = 0, window = 0;
+};
+Pairs pairs_of(const Attention& a, const Size& size) {
+  Pairs pairs;
+  const double rows = real(size.rows());
+  if (a.whole) pairs.cached = rows * mean_entries(a, size) / real(a.context_ranks);
+  if (a.window > 0) pairs.window = rows * mean_capped(size, 1, real(a.window));
+  return pairs;
+}
+
+// Rows of a sequence that a block holds beside each other: their entries are loaded once. With a
+// selection of its own, each row loads its own.
+double rows_together(const Attention& a, const Size& size) {
+  if (a.selected > 0) return 1;
+  const std::int64_t group = a.heads / a.key_heads;
+  return real(std::clamp<std::int64_t>(tile_heads * 2 / group, 1, size.rows_per_sequence));
+}
+
+double loaded_bytes(const Attention& a, const Size& size) {
+  const Pairs pairs = pairs_of(a, size);
+  const double window_rows = real(std::min<std::int64_t>(size.rows_per_sequence, tile_entries));
+  return pairs.cached * real(a.entry_bytes) / rows_together(a, size) +
+         pairs.window * real(a.window_entry_bytes) / window_rows;
+}
+
+double flop_of(const Attention& a, const Size& size) {
+  const Pairs pairs = pairs_of(a, size);
+  const std::int64_t together = static_cast<std::int64_t>(rows_together(a, size));
+  const std::int64_t group = a.heads / a.key_heads * together;
+  const double padding = real(rounded_up(group, least_heads)) / real(group);
+  return 2 * (pairs.cached + pairs.window) * real(a.heads) * padding *
+         real(a.key_dim + a.value_dim);
+}
+
+void add_grid(Work& work, const Attention& a, const Size& size, const DeviceSpec& device) {
+  const double together = rows_together(a, size);
+  const double tiles = std::ceil(real(size.rows()) / together) * real(a.key_heads) *
+                       real(divided_up(a.heads / a.key_heads, tile_heads));
+  const double entries = mean_entries(a, size) / real(a.context_ranks);
+  // Entries of a row are split so that every SM has a block; a second launch joins the parts.
+  const double steps = std::max(1.0, std::ceil(entries / real(tile_entries)));
+  const double split = std::clamp(std::floor(real(device.sm_count) / tiles), 1.0, steps);
+  work.blocks = whole_bytes(tiles * split, "blocks of attention").value;
+  work.threads_per_block = threads;
+  work.blocks_per_sm = 1;
+  work.in_flight_per_block =
+      Bytes(2 * tile_entries * std::max<std::int64_t>(1, a.entry_bytes / a.key_heads));
+  work.launches = split > 1 ? 2 : 1;
+  work.serial_latency = start_latency(device, work.launches);
+}
+
+}  // namespace
+
+double mean_entries(const Attention& attention, const Size& size) {
+  if (!attention.whole) return 0;
+  return mean_capped(size, real(attention.tokens_per_entry), real(attention.selected));
+}
+
+Bytes cache_bytes(const Attention& a, const Size& size) {
+  const Pairs pairs = pairs_of(a, size);
+  const double all = real(size.sequences) *
+                     real(size.tokens / a.tokens_per_entry / a.context_ranks) * real(a.entry_bytes);
+  const double window = real(size.sequences) *
+                        real(std::min(size.tokens, a.window + size.rows_per_sequence - 1)) *
+                        (a.window > 0 ? real(a.window_entry_bytes) : 0);
+  const double cached = !a.whole         ? 0
+                        : a.selected > 0 ? std::min(all, pairs.cached * real(a.entry_bytes))
+                                         : all;
+  return whole_bytes(cached + window, "bytes of attention");
+}
+
+Work work_of(const Attention& a, const Size& size, const DeviceSpec& device) {
+  const double rows = real(size.rows());
+  const double queries = rows * real(a.heads * a.key_dim) * bf16_bytes;
+  const double loads = loaded_bytes(a, size);
+  const Bytes cache = cache_bytes(a, size);
+  Work work;
+  work.unique_read = whole_bytes(queries + real(cache.value + a.parameters.value), "bytes read");
+  work.unique_write = whole_bytes(rows * real(a.heads * a.value_dim) * bf16_bytes, "bytes written");
+  work.traffic.global_load = whole_bytes(queries + loads, "loads of attention");
+  work.traffic.global_store = work.unique_write;
+  work.matrix_dtype = "bf16";
+  work.matrix_flop = Flop(flop_of(a, size));
+  const Pairs pairs = pairs_of(a, size);
+  work.f32_flop = Flop((pairs.cached + pairs.window) * real(a.heads) * flop_per_score +
+                       (a.converted ? loads * flop_per_conversion : 0));
+  add_grid(work, a, size, device);
+  if (a.selected > 0 && loads > real(cache.value)) {
+    // Other rows chose it too: from the L2 as long as all entries fit there.
+    work.reread = whole_bytes(loads - real(cache.value), "loads of attention");
+    const std::int64_t resident = std::min(work.blocks, device.sm_count * work.blocks_per_sm);
+    work.reuse_per_block = Bytes(divided_up(cache.value, resident));
+  }
+  return work;
+}
+
+namespace {
+
+constexpr std::int64_t chunk = 64;  // tokens (flash-linear-attention, chunk kernels)
+// Passes over a row's width in bf16: gates (f32) scanned; keys and gates for products of keys;
+// keys and values for the two auxiliary matrices; those and keys for the states; queries, keys,
+// values and gates for the outputs.
+constexpr double row_reads = 15, row_writes = 7;
+constexpr std::int64_t chunked_launches = 6;
+// Of a chunk: its loads, the product with the state, the state's update.
+constexpr double steps_per_chunk = 3;
+// Decay (1), what the state holds for the key (2), its correction (2), what the query reads (2).
+constexpr double flop_per_state_element = 7;
+constexpr std::int64_t columns_per_block = 32;  // of a state, in the decode kernel
+
+Work token_work(const Recurrence& r, const Size& size, const DeviceSpec& device) {
+  const double rows = real(size.rows());
+  const double states = real(size.sequences) * real(r.state_bytes);
+  Work work;
+  work.unique_read = whole_bytes(
+      states + rows * real(r.row_width) * bf16_bytes + real(r.parameters.value), "bytes of states");
+  // A state for each drafted token: what is accepted is not known yet.
+  work.unique_write = whole_bytes(
+      states * real(size.rows_per_sequence) + rows * real(r.heads * r.value_dim) * bf16_bytes,
+      "bytes of states");
+  work.f32_flop = Flop(flop_per_state_element * rows * real(r.heads * r.key_dim * r.value_dim));
+  work.blocks = size.sequences * r.heads * divided_up(r.value_dim, columns_per_block);
+  work.threads_per_block = 32;
+  work.blocks_per_sm = 16;
+  work.in_flight_per_block = Bytes(r.key_dim * columns_per_block * f32_bytes);
+  work.serial_latency = start_latency(device, 1);
+  return work;
+}
+
+Work chunked_work(const Recurrence& r, const Size& size, const DeviceSpec& device) {
+  const double rows = real(size.rows()), heads = real(r.heads);
+  const double chunks = real(size.sequences) * real(divided_up(size.rows_per_sequence, chunk));
+  const double width = heads * real(std::max(r.key_dim, r.value_dim)) * bf16_bytes;
+  const double kept = chunks * heads * real(r.key_dim * r.value_dim) * bf16_bytes;
+  const double squares = rows * heads * real(chunk) * f32_bytes;  // products of a chunk's keys
+  const double states = real(size.sequences) * real(r.state_bytes);
+  Work work;
+  work.unique_read =
+      whole_bytes(row_reads * rows * width + kept + 2 * squares + states + real(r.parameters.value),
+                  "bytes of chunks");
+  work.unique_write =
+      whole_bytes(row_writes * rows * width + kept + 2 * squares + states, "bytes of chunks");
+  work.matrix_dtype = "bf16";
+  const double key = real(r.key_dim), value = real(r.value_dim);
+  work.matrix_flop =
+      Flop(2 * rows * heads * (real(chunk) * (3 * key + 2 * value) + 3 * key * value));
+  work.launches = chunked_launches;
+  work.serial_latency = start_latency(device, chunked_launches) +
+                        Seconds(steps_per_chunk * real(divided_up(size.rows_per_sequence, chunk)) *
+                                device.hbm_latency_s.value);
+  return work;
+}
+
+}  // namespace
+
+Work work_of(const Recurrence& r, const Size& size, const DeviceSpec& device) {
+  Work work =
+      size.rows_per_sequence < chunk ? token_work(r, size, device) : chunked_work(r, size, device);
+  work.traffic.global_load = work.unique_read;
+  work.traffic.global_store = work.unique_write;
+  return work;
+}
+
+}  // namespace indexpool::step

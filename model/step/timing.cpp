@@ -1,0 +1,181 @@
+#include "indexpool/model/step/timing.hpp"
+
+#include <algorithm>
+
+#include "indexpool/model/cost_corner.hpp"
+#include "indexpool/model/error.hpp"
+#include "indexpool/model/step/collective.hpp"
+#include "indexpool/model/step/work.hpp"
+#include "indexpool/model/step/work_numbers.hpp"
+
+namespace indexpool::step {
+namespace {
+
+constexpr const char* gemm_table = "aiconfigurator-gemm.";
+constexpr const char* attention_table = "aiconfigurator-attention.";
+
+std::optional<ImplementationSet> set_for(const char* table, const DeviceSpec& device) {
+  const std::string name = table + device.name;
+  const std::vector<std::string> known = implementation_names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
+  ImplementationSet set = load_implementations(name);
+  if (set.device != device.name) return std::nullopt;
+  return set;
+}
+
+OperationTime of_work(const Work& work, const Machine& machine) {
+  const CostNumbers numbers = predict_numbers(work, machine.device, machine.options);
+  const auto hbm = [&](Corner corner) {
+    return Seconds(hbm_seconds(work, machine.device, machine.options, corner));
+  };
+  const auto matrix = [&](Corner corner) {
+    return Seconds(matrix_seconds(work, machine.device, corner));
+  };
+  return {numbers.time,           numbers.low,          numbers.high,
+          hbm(Corner::expected),  hbm(Corner::fastest), matrix(Corner::expected),
+          matrix(Corner::fastest)};
+}
+
+OperationTime of_range(const WorkRange& range, const Machine& machine) {
+  OperationTime time = of_work(range.expected, machine);
+  if (range.exact) return time;
+  const OperationTime least = of_work(range.least, machine), most = of_work(range.most, machine);
+  time.low = std::min(time.low, least.low);
+  time.high = std::max(time.high, most.high);
+  time.hbm_low = std::min(time.hbm_low, least.hbm_low);
+  time.matrix_low = std::min(time.matrix_low, least.matrix_low);
+  return time;
+}
+
+OperationTime of_measured(const Measured& measured, const Machine& machine) {
+  const KernelForm& form = kernel_form(measured.implementation->form);
+  const KernelEstimate estimated =
+      estimate(*measured.implementation, form, measured.shape, machine.device);
+  const Seconds hbm(estimated.parts[Resource::hbm]), matrix(estimated.parts[Resource::matrix]);
+  const double fast = estimated.low / estimated.time;
+  return {estimated.time, estimated.low, estimated.high, hbm, hbm * fast, matrix, matrix * fast};
+}
+
+// A dense product in bf16 with one set of parameters.
+Measured measured_product(const MatrixProduct& product, const Size& size, const Machine& machine) {
+  const bool fits = machine.gemm && product.copies == 1 && product.format == ParameterFormat::bf16;
+  if (!fits) return {};
+  return {&*machine.gemm, machine.gemm->find("gemm bf16"),
+          GemmShape{size.rows(), product.n, product.k, bf16_bytes}};
+}
+
+// Keys and values in bf16, all of them, nothing shared between ranks.
+Measured measured_attention(const Attention& a, const Size& size, const Machine& machine) {
+  const bool fits = machine.attention && a.whole && a.selected == 0 && a.window == 0 &&
+                    a.tokens_per_entry == 1 && a.context_ranks == 1 && a.key_dim == a.value_dim &&
+                    a.entry_bytes == 2 * a.key_heads * a.key_dim * bf16_bytes;
+  const bool prefill = size.rows_per_sequence > 1;
+  if (!fits) return {};
+  return {&*machine.attention,
+          machine.attention->find(prefill ? "vllm_flash_attn, prefill" : "vllm_flash_attn, decode"),
+          CacheShape{size.sequences, size.rows_per_sequence, size.tokens - size.rows_per_sequence,
+                     1, a.heads, a.key_heads, a.key_dim, a.entry_bytes / a.key_heads, 0}};
+}
+
+}  // namespace
+
+OperationTime& OperationTime::operator+=(const OperationTime& other) {
+  time += other.time;
+  low += other.low;
+  high += other.high;
+  hbm += other.hbm;
+  hbm_low += other.hbm_low;
+  matrix += other.matrix;
+  matrix_low += other.matrix_low;
+  return *this;
+}
+
+OperationTime OperationTime::times(std::int64_t count) const {
+  const double n = real(count);
+  return {time * n, low * n, high * n, hbm * n, hbm_low * n, matrix * n, matrix_low * n};
+}
+
+Machine::Machine(DeviceSpec spec, const StepOptions& step_options) : device(std::move(spec)) {
+  options.graph_launch = step_options.graph_launch;
+  if (!step_options.measured) return;
+  gemm = set_for(gemm_table, device);
+  attention = set_for(attention_table, device);
+}
+
+Measured measured_for(const Shape& shape, const Size& size, const Machine& machine) {
+  if (const auto* product = std::get_if<MatrixProduct>(&shape)) {
+    return measured_product(*product, size, machine);
+  }
+  if (const auto* attention = std::get_if<Attention>(&shape)) {
+    return measured_attention(*attention, size, machine);
+  }
+  return {};
+}
+
+OperationTime time_of(const Shape& shape, const Size& size, const Machine& machine,
+                      std::span<const Declared> declared) {
+  if (const Measured measured = measured_for(shape, size, machine)) {
+    return of_measured(measured, machine);
+  }
+  struct Timer {
+    const Size& size;
+    const Machine& machine;
+    std::span<const Declared> declared;
+    OperationTime operator()(const MatrixProduct& each) const {
+      return of_work(work_of(each, size.rows(), machine.device), machine);
+    }
+    OperationTime operator()(const ExpertProduct& each) const {
+      return of_range(work_of(each, size.rows(), machine.device), machine);
+    }
+    OperationTime operator()(const Stream& each) const {
+      return of_work(work_of(each, size, machine.device), machine);
+    }
+    OperationTime operator()(const Attention& each) const {
+      return of_work(work_of(each, size, machine.device), machine);
+    }
+    OperationTime operator()(const Recurrence& each) const {
+      return of_work(work_of(each, size, machine.device), machine);
+    }
+    OperationTime operator()(const Collective& each) const {
+      const CostNumbers numbers =
+          predict_numbers(each, size.rows(), machine.device, machine.options);
+      return {numbers.time, numbers.low, numbers.high, {}, {}, {}, {}};
+    }
+    OperationTime operator()(const IndexerKernels&) const {
+      OperationTime sum;
+      for (const Declared& each : declared) {
+        if (each.refusal.empty()) sum += of_work(each.work, machine);
+      }
+      return sum;
+    }
+  };
+  return std::visit(Timer{size, machine, declared}, shape);
+}
+
+StepSum sum_of(const Plan& plan, std::span<const OperationTime> times, bool two_streams) {
+  require(plan.operations.size() == times.size(), "a plan's operations without their times");
+  std::vector<OperationTime> lanes(2 * static_cast<std::size_t>(plan.sections));
+  OperationTime alone;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Operation& each = plan.operations[i];
+    const bool beside = two_streams && each.section > 0;
+    const std::size_t lane = each.lane == Lane::side ? 1 : 0;
+    OperationTime& sum =
+        beside ? lanes[2 * static_cast<std::size_t>(each.section - 1) + lane] : alone;
+    sum += times[i].times(each.count);
+  }
+  StepSum out{{alone.time, alone.low, alone.high}, {}};
+  for (std::size_t i = 0; i < lanes.size(); i += 2) {
+    const OperationTime &main = lanes[i], &side = lanes[i + 1];
+    const Seconds time =
+        std::max({main.time, side.time, main.hbm + side.hbm, main.matrix + side.matrix});
+    out.numbers.time += time;
+    out.numbers.low += std::max(
+        {main.low, side.low, main.hbm_low + side.hbm_low, main.matrix_low + side.matrix_low});
+    out.numbers.high += main.high + side.high;
+    out.hidden += main.time + side.time - time;
+  }
+  return out;
+}
+
+}  // namespace indexpool::step

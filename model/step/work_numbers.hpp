@@ -1,0 +1,29 @@
+// Arithmetic that the shapes share. Internal to the layer.
+#pragma once
+
+#include <cstdint>
+
+#include "indexpool/model/config.hpp"
+#include "indexpool/model/step/operation.hpp"
+#include "indexpool/model/units.hpp"
+
+namespace indexpool::step {
+
+inline std::int64_t divided_up(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b > 0 ? 1 : 0);
+}
+inline double real(std::int64_t value) { return static_cast<double>(value); }
+
+// A whole number of bytes. Sums of a step's bytes must stay in 63 bits: ConfigError from 2^58 on,
+// saying `what` and what to make smaller.
+Bytes whole_bytes(double bytes, const char* what);
+
+// The units that multiply by parameters stored as `format`: e4m3 for FP8 (and FP4, whose values are
+// e4m3's too) where the device has them, else bf16, to which kernels convert on the way.
+const char* matrix_dtype(ParameterFormat format, const DeviceSpec& device);
+// Bytes of an input's element in those units.
+std::int64_t input_bytes(const char* dtype);
+
+inline constexpr std::int64_t bf16_bytes = 2, f32_bytes = 4;
+
+}  // namespace indexpool::step
