@@ -34,6 +34,7 @@ extern const Command mutants_command;
 extern const Command export_command, check_command;
 extern const Command field_command;
 extern const Command score_command;
+extern const Command measure_command;
 extern const Command calibrate_command;
 std::span<const Command* const> commands();
 

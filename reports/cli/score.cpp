@@ -13,6 +13,7 @@
 #include "indexpool/model/error.hpp"
 #include "indexpool/model/record.hpp"
 #include "indexpool/reports/cli/command.hpp"
+#include "indexpool/reports/cli/measured_score.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/score_tables.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
@@ -71,9 +72,36 @@ void check(const ScoreCommandOptions& options) {
   }
 }
 
+void deliver(const ScoreCommandOptions& options, const std::string& text) {
+  if (options.out.empty()) {
+    print(text);
+  } else {
+    write_text(options.out, text);
+  }
+}
+
+// Records of our own kernels: the cost model predicts them, and nothing is fitted.
+int score_measured(const ScoreCommandOptions& options, reports::Format format) {
+  if (options.fit || !options.constants.empty() || !options.save.empty()) {
+    throw ConfigError(options.table +
+                      ": --fit, --constants and --save are of no use for records of indexpool "
+                      "measure: the cost model has no constants of a kernel");
+  }
+  const std::vector<Record> records = read_records(options.table);
+  const DeviceSpec device =
+      load_device(options.device.empty() ? device_of(records, options.table) : options.device);
+  const MeasuredScore measured = score_records(records, options.table, device);
+  if (!options.rows.empty())
+    write_text(options.rows, render(measured_rows(measured), reports::Format::csv));
+  deliver(options,
+          measured_text(measured, format, options.explain, options.out.empty() && colour_wanted()));
+  return exit_passed;
+}
+
 int score_with(const ScoreCommandOptions& options) {
   const reports::Format format = options.format.parsed();
   check(options);
+  if (holds_records(options.table, options.adapter)) return score_measured(options, format);
   TimingTable table = read_timings(options.table, options.adapter);
   const DeviceSpec device = chosen_device(options, table);
   ScoreOptions how;
@@ -91,11 +119,7 @@ int score_with(const ScoreCommandOptions& options) {
     write_text(options.rows, render(row_table(score), reports::Format::csv));
   const std::string text =
       score_text(score, device, format, options.explain, options.out.empty() && colour_wanted());
-  if (options.out.empty()) {
-    print(text);
-  } else {
-    write_text(options.out, text);
-  }
+  deliver(options, text);
   return exit_passed;
 }
 
@@ -125,7 +149,8 @@ extern const Command score_command = {
     "  indexpool score gemm_perf.csv\n"
     "  indexpool score gpu-stream_a100_40.txt --constants gpu-benches-stream.a100-sxm4-80gb\n"
     "  indexpool score mine.csv --adapter generic --device h200-sxm --seed 7 --explain\n"
-    "  indexpool score topk.csv --fit --save constants.json --rows rows.csv\n",
+    "  indexpool score topk.csv --fit --save constants.json --rows rows.csv\n"
+    "  indexpool score measured/records.jsonl --device calibrated.json\n",
     declare_score};
 
 }  // namespace indexpool::cli
