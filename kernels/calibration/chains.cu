@@ -205,7 +205,7 @@ void measure_chains(CalibrationRun& run) {
   std::uint64_t nowhere = 0;
   for (const ChainShape& shape : chain_shapes) {
     if (run.compute_capability < shape.least_compute_capability) continue;
-    chains.measure(shape, 1024, 0, nowhere);
+    chains.measure(shape, 16384, 0, nowhere);
   }
   const auto l2 = static_cast<std::uint64_t>(run.facts().l2_bytes);
   const auto inside = static_cast<std::int64_t>(std::bit_floor(l2 / 8));

@@ -177,7 +177,7 @@ void measure_rates(CalibrationRun& run) {
 
 void warm_clocks(CalibrationRun& run) {
   RateShape shape = shapes[0];
-  shape.rounds *= 16;  // some 20 ms
+  shape.rounds *= 32;  // some 35 ms, sixteen times
   calibration::Samples kept = run.samples;
   measure_rate(run, shape, run.facts().warps_per_sm);
   run.samples = std::move(kept);

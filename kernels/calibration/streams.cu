@@ -1,5 +1,5 @@
 // Streams through device memory and rounds over footprints of the L2.
-//   read   64 B to 128 B a thread in flight, XORed; every byte once
+//   read   16 to 128 B a thread in flight, XORed; every byte once
 //   write  the thread's index, four times
 //   copy   first half of the footprint to the second
 // grid: threads_per_sm on every SM; thread t takes the 16-byte words t, t + threads, ...
@@ -22,8 +22,13 @@ struct StreamArgs {
   std::uint32_t* sink;
 };
 
+constexpr int block_threads = 256;
+// Blocks of an SM: eight loads in flight need the registers of half of the threads.
+constexpr int resident_blocks(int in_flight) { return in_flight < 8 ? 8 : 4; }
+
 template <Access Kind, int InFlight>
-__global__ void stream_kernel(StreamArgs args) {
+__global__ __launch_bounds__(block_threads,
+                             resident_blocks(InFlight)) void stream_kernel(StreamArgs args) {
   const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
   std::uint32_t seen = 0;
 #pragma unroll 1
@@ -74,7 +79,7 @@ struct Grid {
   unsigned blocks, threads;
 };
 Grid grid_of(const CalibrationRun& run, std::int64_t threads_per_sm) {
-  const std::int64_t threads = std::min<std::int64_t>(256, threads_per_sm);
+  const std::int64_t threads = std::min<std::int64_t>(block_threads, threads_per_sm);
   return {static_cast<unsigned>(run.facts().sm_count * (threads_per_sm / threads)),
           static_cast<unsigned>(threads)};
 }
@@ -110,7 +115,8 @@ struct CachedArgs {
 };
 
 // Thread t reads the words t, t + threads, ... modulo the footprint. ld.cg keeps them out of L1.
-__global__ void cached_read_kernel(CachedArgs args) {
+__global__ __launch_bounds__(
+    block_threads, resident_blocks(cached_in_flight)) void cached_read_kernel(CachedArgs args) {
   const std::uint32_t step = (gridDim.x * blockDim.x) % args.words;
   std::uint32_t at = (blockIdx.x * blockDim.x + threadIdx.x) % args.words, seen = 0;
 #pragma unroll 1
@@ -155,7 +161,8 @@ void measure_streams(CalibrationRun& run) {
   run.target.fill_random(buffer.get(), 4 * gib, {});
   // From a quarter of the bytes in flight that a pure stream needs to several times as many.
   for (const std::int64_t threads : {128, 256, 512, 1024, 2048}) {
-    for (const std::int64_t in_flight : {1, 2, 4, 8}) {
+    for (const int in_flight : {1, 2, 4, 8}) {
+      if (threads > block_threads * resident_blocks(in_flight)) continue;
       measure_stream(run, buffer, Access::read, gib, threads, in_flight);
     }
   }
@@ -164,7 +171,8 @@ void measure_streams(CalibrationRun& run) {
   };
   for (const Access kind : {Access::read, Access::write, Access::copy}) {
     for (const std::int64_t footprint : {2 * gib, 3 * gib, 4 * gib}) {
-      for (const auto& [threads, in_flight] : {Shape{1024, 4}, {2048, 2}, {1024, 8}, {2048, 4}}) {
+      for (const auto& [threads, in_flight] :
+           {Shape{1024, 4}, {2048, 2}, {512, 8}, {1024, 8}, {2048, 4}}) {
         measure_stream(run, buffer, kind, footprint, threads, in_flight);
       }
     }
