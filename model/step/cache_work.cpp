@@ -12,6 +12,8 @@ constexpr std::int64_t tile_entries = 64;  // of a block's step (FlashMLA, Flash
 constexpr std::int64_t tile_heads = 64;    // queries of an entry that a block takes (FlashMLA)
 constexpr std::int64_t least_heads = 16;   // rows of a matrix instruction
 constexpr std::int64_t threads = 256;
+// Fewer rows of a sequence are a decode step with drafts.
+constexpr std::int64_t least_prefill_rows = 64;
 // Softmax of a score: scale, maximum, exponential, sum, and the output's share of a rescale.
 constexpr double flop_per_score = 6;
 // Floating-point operations that convert an element stored in eight bits.
@@ -60,30 +62,63 @@ double loaded_bytes(const Attention& a, const Size& size) {
          pairs.window * real(a.window_entry_bytes) / window_rows;
 }
 
+// Entries that a row's blocks go through: all slots of a selection, filled or not.
+double slots_of(const Attention& a, const Size& size) {
+  const double cached = a.selected > 0 ? real(a.selected) : mean_entries(a, size);
+  return (a.whole ? cached / real(a.context_ranks) : 0) + real(a.window);
+}
+
 double flop_of(const Attention& a, const Size& size) {
-  const Pairs pairs = pairs_of(a, size);
+  const double pairs = real(size.rows()) * slots_of(a, size);
   const std::int64_t together = static_cast<std::int64_t>(rows_together(a, size));
   const std::int64_t group = a.heads / a.key_heads * together;
   const double padding = real(rounded_up(group, least_heads)) / real(group);
-  return 2 * (pairs.cached + pairs.window) * real(a.heads) * padding *
-         real(a.key_dim + a.value_dim);
+  return 2 * pairs * real(a.heads) * padding * real(a.key_dim + a.value_dim);
 }
 
+// Steps of a block, one after the other: positions and entries are loaded (of the step after next
+// while this one is computed, so that one load shows), scores and output are products on the same
+// accumulators, a row's largest score and sum pass through its lanes.
+Chain chain_of(const Attention& a, double steps, std::int64_t launches) {
+  constexpr double mma_k = 16, reductions = 4;
+  Chain chain = start_chain(launches);
+  chain.first_loads += steps;
+  chain.matrix = steps * (real(a.key_dim) / mma_k + real(tile_entries) / mma_k);
+  chain.shuffles = steps * reductions;
+  chain.barriers = steps * 2;
+  return chain;
+}
+
+// A decode step splits the entries of a row so that every SM has a block, and joins the parts in a
+// second launch; a prefill has rows enough and does not (FlashMLA: sparse prefill and decode).
 void add_grid(Work& work, const Attention& a, const Size& size, const DeviceSpec& device) {
   const double together = rows_together(a, size);
   const double tiles = std::ceil(real(size.rows()) / together) * real(a.key_heads) *
                        real(divided_up(a.heads / a.key_heads, tile_heads));
-  const double entries = mean_entries(a, size) / real(a.context_ranks);
-  // Entries of a row are split so that every SM has a block; a second launch joins the parts.
-  const double steps = std::max(1.0, std::ceil(entries / real(tile_entries)));
-  const double split = std::clamp(std::floor(real(device.sm_count) / tiles), 1.0, steps);
+  const double steps = std::max(1.0, std::ceil(slots_of(a, size) / real(tile_entries)));
+  const bool splits = size.rows_per_sequence < least_prefill_rows;
+  const double split =
+      splits ? std::clamp(std::floor(real(device.sm_count) / tiles), 1.0, steps) : 1;
   work.blocks = whole_bytes(tiles * split, "blocks of attention").value;
   work.threads_per_block = threads;
   work.blocks_per_sm = 1;
   work.in_flight_per_block =
       Bytes(2 * tile_entries * std::max<std::int64_t>(1, a.entry_bytes / a.key_heads));
   work.launches = split > 1 ? 2 : 1;
-  work.serial_latency = start_latency(device, work.launches);
+  work.chain = chain_of(a, std::ceil(steps / split), work.launches);
+}
+
+// What other rows of a sequence chose too: from the L2 as long as the entries fit there of all
+// sequences that blocks work on at once.
+void add_rereads(Work& work, const Attention& a, const Size& size, const DeviceSpec& device,
+                 double loads) {
+  const double cache = real(cache_bytes(a, size).value);
+  if (a.selected == 0 || loads <= cache) return;
+  work.reread = whole_bytes(loads - cache, "loads of attention");
+  const double resident = real(std::min(work.blocks, device.sm_count * work.blocks_per_sm));
+  const double of_sequence = real(work.blocks) / real(size.sequences);
+  const double sequences = std::min(real(size.sequences), std::ceil(resident / of_sequence));
+  work.reuse_per_block = Bytes(std::llround(cache / real(size.sequences) * sequences / resident));
 }
 
 }  // namespace
@@ -122,12 +157,7 @@ Work work_of(const Attention& a, const Size& size, const DeviceSpec& device) {
   work.f32_flop = Flop((pairs.cached + pairs.window) * real(a.heads) * flop_per_score +
                        (a.converted ? loads * flop_per_conversion : 0));
   add_grid(work, a, size, device);
-  if (a.selected > 0 && loads > real(cache.value)) {
-    // Other rows chose it too: from the L2 as long as all entries fit there.
-    work.reread = whole_bytes(loads - real(cache.value), "loads of attention");
-    const std::int64_t resident = std::min(work.blocks, device.sm_count * work.blocks_per_sm);
-    work.reuse_per_block = Bytes(divided_up(cache.value, resident));
-  }
+  add_rereads(work, a, size, device, loads);
   return work;
 }
 
@@ -145,7 +175,7 @@ constexpr double steps_per_chunk = 3;
 constexpr double flop_per_state_element = 7;
 constexpr std::int64_t columns_per_block = 32;  // of a state, in the decode kernel
 
-Work token_work(const Recurrence& r, const Size& size, const DeviceSpec& device) {
+Work token_work(const Recurrence& r, const Size& size) {
   const double rows = real(size.rows());
   const double states = real(size.sequences) * real(r.state_bytes);
   Work work;
@@ -160,11 +190,11 @@ Work token_work(const Recurrence& r, const Size& size, const DeviceSpec& device)
   work.threads_per_block = 32;
   work.blocks_per_sm = 16;
   work.in_flight_per_block = Bytes(r.key_dim * columns_per_block * f32_bytes);
-  work.serial_latency = start_latency(device, 1);
+  work.chain = start_chain(1);
   return work;
 }
 
-Work chunked_work(const Recurrence& r, const Size& size, const DeviceSpec& device) {
+Work chunked_work(const Recurrence& r, const Size& size) {
   const double rows = real(size.rows()), heads = real(r.heads);
   const double chunks = real(size.sequences) * real(divided_up(size.rows_per_sequence, chunk));
   const double width = heads * real(std::max(r.key_dim, r.value_dim)) * bf16_bytes;
@@ -182,17 +212,15 @@ Work chunked_work(const Recurrence& r, const Size& size, const DeviceSpec& devic
   work.matrix_flop =
       Flop(2 * rows * heads * (real(chunk) * (3 * key + 2 * value) + 3 * key * value));
   work.launches = chunked_launches;
-  work.serial_latency = start_latency(device, chunked_launches) +
-                        Seconds(steps_per_chunk * real(divided_up(size.rows_per_sequence, chunk)) *
-                                device.hbm_latency_s.value);
+  work.chain = start_chain(chunked_launches);
+  work.chain.first_loads += steps_per_chunk * real(divided_up(size.rows_per_sequence, chunk));
   return work;
 }
 
 }  // namespace
 
-Work work_of(const Recurrence& r, const Size& size, const DeviceSpec& device) {
-  Work work =
-      size.rows_per_sequence < chunk ? token_work(r, size, device) : chunked_work(r, size, device);
+Work work_of(const Recurrence& r, const Size& size) {
+  Work work = size.rows_per_sequence < chunk ? token_work(r, size) : chunked_work(r, size);
   work.traffic.global_load = work.unique_read;
   work.traffic.global_store = work.unique_write;
   return work;

@@ -44,15 +44,11 @@ Prediction prediction_of(const Shape& shape, const Size& size, const Machine& ma
     Prediction operator()(const ExpertProduct& each) const {
       return predict_range(work_of(each, size.rows(), machine.device), machine);
     }
-    Prediction operator()(const Stream& each) const {
-      return of(work_of(each, size, machine.device));
-    }
+    Prediction operator()(const Stream& each) const { return of(work_of(each, size)); }
     Prediction operator()(const Attention& each) const {
       return of(work_of(each, size, machine.device));
     }
-    Prediction operator()(const Recurrence& each) const {
-      return of(work_of(each, size, machine.device));
-    }
+    Prediction operator()(const Recurrence& each) const { return of(work_of(each, size)); }
     Prediction operator()(const Collective& each) const {
       return predict(each, size.rows(), machine.device, machine.options);
     }

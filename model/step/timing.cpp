@@ -128,13 +128,13 @@ OperationTime time_of(const Shape& shape, const Size& size, const Machine& machi
       return of_range(work_of(each, size.rows(), machine.device), machine);
     }
     OperationTime operator()(const Stream& each) const {
-      return of_work(work_of(each, size, machine.device), machine);
+      return of_work(work_of(each, size), machine);
     }
     OperationTime operator()(const Attention& each) const {
       return of_work(work_of(each, size, machine.device), machine);
     }
     OperationTime operator()(const Recurrence& each) const {
-      return of_work(work_of(each, size, machine.device), machine);
+      return of_work(work_of(each, size), machine);
     }
     OperationTime operator()(const Collective& each) const {
       const CostNumbers numbers =

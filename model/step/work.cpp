@@ -31,12 +31,13 @@ std::int64_t input_bytes(const char* dtype) {
   return std::string_view(dtype) == "e4m3" ? 1 : bf16_bytes;
 }
 
-Seconds start_latency(const DeviceSpec& device, std::int64_t launches) {
-  constexpr double accesses = 2;
-  return Seconds(accesses * real(launches) * device.hbm_latency_s.value);
+Chain start_chain(std::int64_t launches) {
+  Chain chain;
+  chain.first_loads = chain.loads = real(launches);
+  return chain;
 }
 
-Work work_of(const Stream& stream, const Size& size, const DeviceSpec& device) {
+Work work_of(const Stream& stream, const Size& size) {
   const double rows = real(size.rows());
   const double state = real(size.sequences) * real(stream.state_per_sequence);
   Work work;
@@ -47,7 +48,7 @@ Work work_of(const Stream& stream, const Size& size, const DeviceSpec& device) {
   work.traffic.global_store = work.unique_write;
   work.f32_flop = Flop(rows * real(stream.flop_per_row));
   work.launches = stream.launches;
-  work.serial_latency = start_latency(device, stream.launches);
+  work.chain = start_chain(stream.launches);
   return work;
 }
 

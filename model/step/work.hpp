@@ -17,9 +17,9 @@ struct WorkRange {
 
 Work work_of(const MatrixProduct& product, std::int64_t rows, const DeviceSpec& device);
 WorkRange work_of(const ExpertProduct& product, std::int64_t rows, const DeviceSpec& device);
-Work work_of(const Stream& stream, const Size& size, const DeviceSpec& device);
+Work work_of(const Stream& stream, const Size& size);
 Work work_of(const Attention& attention, const Size& size, const DeviceSpec& device);
-Work work_of(const Recurrence& recurrence, const Size& size, const DeviceSpec& device);
+Work work_of(const Recurrence& recurrence, const Size& size);
 
 // "1 x 1536 times 1536 x 16384, bf16": in words, at a size.
 std::string text_of(const Shape& shape, const Size& size, const DeviceSpec& device);
@@ -32,9 +32,5 @@ Bytes cache_bytes(const Attention& attention, const Size& size);
 double mean_entries(const Attention& attention, const Size& size);
 
 ReadBytes read_bytes(const Shape& shape, const Size& size);
-
-// Dependent accesses that no parallelism hides in a launch: its first load, and the store that the
-// next launch waits for.
-Seconds start_latency(const DeviceSpec& device, std::int64_t launches);
 
 }  // namespace indexpool::step

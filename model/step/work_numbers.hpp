@@ -24,6 +24,9 @@ const char* matrix_dtype(ParameterFormat format, const DeviceSpec& device);
 // Bytes of an input's element in those units.
 std::int64_t input_bytes(const char* dtype);
 
+// What no parallelism hides in a launch: its first load, and the store that the next one waits for.
+Chain start_chain(std::int64_t launches);
+
 inline constexpr std::int64_t bf16_bytes = 2, f32_bytes = 4;
 
 }  // namespace indexpool::step

@@ -1,4 +1,4 @@
-// indexpool predict: memory of a model on its GPUs, and the time of its indexer.
+// indexpool predict: memory of a model on its GPUs, and the time of its steps.
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -11,10 +11,12 @@
 #include "indexpool/model/record.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
+#include "indexpool/reports/cli/indexer_work.hpp"
 #include "indexpool/reports/cli/memory_options.hpp"
 #include "indexpool/reports/cli/memory_page_of.hpp"
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/predict_tables.hpp"
+#include "indexpool/reports/cli/step_options.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/quantity.hpp"
 
@@ -27,6 +29,7 @@ struct PredictOptions {
   std::string command;  // the line that was given
   bool max_tokens = false, explain = false;
   MemoryOptions memory;
+  StepOptions step;
   FormatOption format;
 };
 
@@ -52,15 +55,39 @@ std::vector<std::int64_t> chosen_tokens(const PredictOptions& options) {
   return all;
 }
 
-void add_times(PredictTables& tables, const ArchitectureConfig& model, const DeviceSpec& device,
-               const std::vector<std::int64_t>& tokens) {
+std::string phase_text(step::Phase phase, const step::Size& size) {
+  return phase == step::Phase::decode
+             ? std::string("decode step")
+             : fmt::format("prefill chunk, {} rows", reports::format_count(size.rows()));
+}
+
+// Whole steps at `tokens` of context, of the phases asked for.
+void add_steps(PredictTables& tables, const PredictOptions& options, const Architecture& model,
+               const DeviceSpec& device, const MemoryRequest& request, std::int64_t tokens) {
+  for (const step::Phase phase : options.step.phases()) {
+    const step::Serving serving{request, phase, options.step.expert_parallel};
+    const step::Size size = step::size_of(serving, tokens, request.sequences);
+    if (size.rows() > most_rows) {
+      note(fmt::format("no times of steps beyond {} rows", most_rows));
+      continue;
+    }
+    tables.add_step(
+        tokens, phase_text(phase, size),
+        step::predict_step(model, device, serving, size, indexer_work(model, request, phase),
+                           options.step.parsed(phase)),
+        device, options.explain);
+  }
+}
+
+// The indexer of one rank over whole prompts.
+void add_prompts(PredictTables& tables, const ArchitectureConfig& model, const DeviceSpec& device,
+                 const std::vector<std::int64_t>& tokens) {
   // Each chunk launches every kernel again, which `run` (pool in one launch) does not.
-  const std::string prompt =
-      fmt::format("prompt, {} chunks", reports::format_tokens(prefill_chunk));
+  const std::string phase =
+      fmt::format("prompt, {} chunks: indexer", reports::format_tokens(prefill_chunk));
   const auto prompts = prefill(model, device, tokens);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    tables.add_phase(tokens[i], "decode step", model, decode_step(model, device, tokens[i]));
-    tables.add_phase(tokens[i], prompt, model, prompts[i]);
+    tables.add_phase(tokens[i], phase, model, prompts[i]);
   }
 }
 
@@ -75,6 +102,8 @@ void write(const PredictOptions& options, const PredictTables& tables, reports::
 int predict_for(const PredictOptions& options) {
   const reports::Format format = options.format.parsed();
   require_known("part", options.only, {"all", "memory", "time"});
+  const std::vector<step::Phase> phases = options.step.phases();
+  options.step.parsed(step::Phase::decode);
   const Architecture model = chosen_model(options);
   const ArchitectureConfig indexer = indexer_view(model);
   const DeviceSpec device = load_device(options.device);
@@ -95,7 +124,14 @@ int predict_for(const PredictOptions& options) {
     tables.add_indexer(indexer, each);
     tables.add_memory(model_memory(model, request), each, usable);
   }
-  if (options.only != "memory" && !options.max_tokens) add_times(tables, indexer, device, timed);
+  if (options.only != "memory" && !options.max_tokens) {
+    for (const std::int64_t each : timed) {
+      request.tokens = each;
+      add_steps(tables, options, model, device, request, each);
+    }
+    const bool prompts = phases.back() == step::Phase::prefill && indexer.indexer_layers > 0;
+    if (prompts) add_prompts(tables, indexer, device, timed);
+  }
   if (timed.size() < tokens.size() && options.only != "memory") {
     note(fmt::format("no times beyond {} tokens", most_timed));
   }
@@ -133,6 +169,7 @@ std::function<int()> declare_predict(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--max-tokens", options->max_tokens, "instead: the largest context that fits");
   options->memory.declare(app);
+  options->step.declare(app);
   app.add_option("--only", options->only, "memory, time or all")->capture_default_str();
   app.add_flag("--explain", options->explain, "with formula and source of each term");
   app.add_option("--out", options->out, "file to write instead of standard output");
@@ -147,8 +184,10 @@ std::function<int()> declare_predict(CLI::App& app) {
 }  // namespace
 
 extern const Command predict_command = {
-    "predict", "Memory of a model on its GPUs, and time of its indexer",
+    "predict", "Memory of a model on its GPUs, and time of its steps",
     "  indexpool predict --tokens 4K,1M\n"
+    "  indexpool predict --tokens 1M --device h200-sxm --gpus 8 --batch 16 --only time "
+    "--phase decode --explain\n"
     "  indexpool predict --model glm-5.3-flash --device h200-sxm --format csv --out h200.csv\n"
     "  indexpool predict --tokens 1M,10M --device h200-sxm --gpus 8 --kv fp8 --only memory "
     "--explain\n"

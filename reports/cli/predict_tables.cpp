@@ -20,14 +20,18 @@ const std::vector<Column>& all_columns() {
                                               {"what", "what"},
                                               {"kernel", "kernel"},
                                               {"layers", "layers", true},
+                                              {"runs", "runs", true},
                                               {"bytes", "bytes", true},
                                               {"share_of_usable", "of usable", true},
                                               {"time_s", "time", true},
                                               {"time_low_s", "low", true},
                                               {"time_high_s", "high", true},
+                                              {"share_of_step", "of step", true},
+                                              {"tokens_per_s", "tokens/s", true},
                                               {"limited_by", "limited by"},
                                               {"formula", "how"},
-                                              {"source", "source"}};
+                                              {"source", "source"},
+                                              {"constants", "constants"}};
   return columns;
 }
 enum : std::size_t {
@@ -37,16 +41,23 @@ enum : std::size_t {
   what_column,
   kernel_column,
   layers_column,
+  runs_column,
   bytes_column,
   share_column,
   time_column,
   low_column,
   high_column,
+  time_share_column,
+  rate_column,
   limit_column,
   formula_column,
-  source_column
+  source_column,
+  constants_column
 };
 
+Cell count_cell(std::int64_t count) {
+  return count == 0 ? Cell() : Cell(std::to_string(count), count);
+}
 Cell exact_bytes(Bytes bytes) { return {reports::format_count(bytes.value), bytes.value}; }
 Cell rounded_bytes(Bytes bytes) {
   return {reports::format_bytes(static_cast<double>(bytes.value)), bytes.value};
@@ -161,23 +172,27 @@ std::vector<Cell> PredictTables::cells(const Row& row) const {
           Cell(row.kind),
           Cell(row.what),
           Cell(row.kernel),
-          row.layers == 0 ? Cell() : Cell(std::to_string(row.layers), row.layers),
+          count_cell(row.layers),
+          count_cell(row.runs),
           row.bytes,
           row.share,
           row.time,
           row.low,
           row.high,
+          row.time_share,
+          row.rate,
           row.limit,
           Cell(row.formula),
-          Cell(row.source)};
+          Cell(row.source),
+          Cell(row.constants)};
 }
 
-// `columns` of the rows that are timed or not, or of all.
-Table PredictTables::table(std::vector<std::size_t> columns, bool timed, bool all) const {
+Table PredictTables::table(const std::vector<std::size_t>& columns,
+                           bool (*wanted)(const Row& row)) const {
   Table table;
   for (const std::size_t column : columns) table.columns.push_back(all_columns()[column]);
   for (const Row& row : rows_) {
-    if (!all && (row.kind == "time") != timed) continue;
+    if (!wanted(row)) continue;
     const std::vector<Cell> whole = cells(row);
     std::vector<Cell> chosen;
     for (const std::size_t column : columns) chosen.push_back(whole[column]);
@@ -190,19 +205,32 @@ std::string PredictTables::render(reports::Format format, bool explain, bool col
   if (format == reports::Format::json || format == reports::Format::csv) {
     std::vector<std::size_t> columns(all_columns().size());
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = i;
-    return reports::render(table(columns, false, true), format, colour);
+    return reports::render(table(columns, [](const Row&) { return true; }), format, colour);
   }
   std::vector<std::size_t> memory = {tokens_column, phase_column, kind_column, what_column,
                                      layers_column, bytes_column, share_column};
   if (explain) memory.insert(memory.end(), {formula_column, source_column});
-  const Table held = table(memory, false, false);
-  const Table timed = table({tokens_column, phase_column, what_column, kernel_column, layers_column,
-                             bytes_column, time_column, low_column, high_column, limit_column},
-                            true, false);
+  const auto is_operation = [](const Row& row) {
+    return row.kind == "operation" || row.kind == "term";
+  };
+  const Table tables[] = {
+      table(memory,
+            [](const Row& row) {
+              return row.kind != "time" && row.kind != "operation" && row.kind != "term";
+            }),
+      table({tokens_column, phase_column, what_column, kernel_column, layers_column, runs_column,
+             bytes_column, time_column, low_column, high_column, time_share_column, rate_column,
+             limit_column},
+            [](const Row& row) { return row.kind == "time"; }),
+      table({tokens_column, phase_column, what_column, runs_column, time_column, low_column,
+             high_column, limit_column, formula_column, source_column, constants_column},
+            is_operation)};
   std::string text;
-  if (!held.rows.empty()) text += reports::render(held, format, colour);
-  if (!held.rows.empty() && !timed.rows.empty()) text += "\n";
-  if (!timed.rows.empty()) text += reports::render(timed, format, colour);
+  for (const Table& each : tables) {
+    if (each.rows.empty()) continue;
+    if (!text.empty()) text += "\n";
+    text += reports::render(each, format, colour);
+  }
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "indexpool/model/architecture.hpp"
 #include "indexpool/model/memory/plan.hpp"
+#include "indexpool/model/step/predict.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
 #include "indexpool/reports/table.hpp"
 
@@ -23,17 +24,25 @@ class PredictTables {
   void add_phase(std::int64_t tokens, const std::string& phase, const ArchitectureConfig& model,
                  const std::vector<OperationForecast>& operations);
 
+  // A whole step by groups of operations, and with `explain` operation by operation, term by term.
+  void add_step(std::int64_t tokens, const std::string& phase, const step::StepForecast& forecast,
+                const DeviceSpec& device, bool explain);
+
   std::string render(reports::Format format, bool explain, bool colour) const;
 
  private:
   struct Row {
     std::int64_t tokens = 0;
-    std::string phase, kind, what, kernel, formula, source;
-    std::int64_t layers = 0;
-    reports::Cell bytes, share, time, low, high, limit;
+    std::string phase, kind, what, kernel, formula, source, constants;
+    std::int64_t layers = 0, runs = 0;
+    reports::Cell bytes, share, time, low, high, time_share, rate, limit;
   };
+  Row& add_row(std::int64_t tokens, const std::string& phase, const char* kind);
+  void add_operation(std::int64_t tokens, const std::string& phase,
+                     const step::OperationForecast& operation, const DeviceSpec& device);
   std::vector<reports::Cell> cells(const Row& row) const;
-  reports::Table table(std::vector<std::size_t> columns, bool timed, bool all) const;
+  reports::Table table(const std::vector<std::size_t>& columns,
+                       bool (*wanted)(const Row& row)) const;
 
   std::vector<Row> rows_;
 };
