@@ -2,6 +2,7 @@
 // block, warp and row, summed over query tiles and pool tiles.
 #include "indexpool/kernels/logits_declared.hpp"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "indexpool/kernels/access_cost.hpp"
 #include "indexpool/kernels/geometry.hpp"
+#include "indexpool/kernels/issued.hpp"
 
 namespace indexpool::kernels {
 namespace {
@@ -103,6 +105,7 @@ struct Launch {
   bool scales;
   Work work;
   std::map<std::int64_t, std::int64_t> request_pools;  // most pools any tile of it sees
+  std::int64_t busy_blocks = 0, block_rows = 0;        // blocks that stay, and rows of all of them
 
   std::int64_t heads() const { return args.shape.config.index_n_heads; }
   std::int64_t warps() const { return work.threads_per_block / warp_lanes; }
@@ -111,6 +114,21 @@ struct Launch {
     work.blocks = args.tile_count * blocks_for(args.max_pools, tile_pools);
     const std::int64_t record = sizeof(QueryTile);
     add_loads(work.traffic, work.blocks * warps() * GlobalAccess{record, record / chunk_bytes});
+  }
+
+  void add_busy(std::int64_t blocks, std::int64_t rows) {
+    busy_blocks += blocks;
+    block_rows += blocks * rows;
+  }
+  double rows_of_block() const {
+    return static_cast<double>(block_rows) /
+           static_cast<double>(std::max<std::int64_t>(1, busy_blocks));
+  }
+  void add_issue(const MmaIssue& issue) {
+    work.idle_blocks = work.blocks - busy_blocks;
+    work.warp_instructions =
+        static_cast<double>(warps()) * (static_cast<double>(busy_blocks) * issue.block +
+                                        static_cast<double>(block_rows) * issue.row);
   }
 
   // Loads of one row by one block: positions, head weights, query scales.
@@ -225,6 +243,7 @@ Work declared_mma_logits(const LogitsArgs& args, Multiply m) {
       add_stores(work.traffic, launch.logits_stores(tile, row));
     }
     weighed_pools += blocks * mma_tile_pools * tile.rows;
+    launch.add_busy(blocks, tile.rows);
     launch.add_unique(tile);
   }
   launch.finish_unique();
@@ -237,6 +256,8 @@ Work declared_mma_logits(const LogitsArgs& args, Multiply m) {
   work.blocks_per_sm = resident_blocks(
       m == Multiply::e4m3 ? mma_e4m3_blocks_per_sm : mma_blocks_per_sm, shared.bytes);
   work.in_flight_per_block = Bytes(mma_tile_pools * code_row + row_codes);
+  launch.add_issue(mma_instructions(m, config.index_head_dim, config.index_n_heads));
+  work.chain = mma_chain(m, config.index_head_dim, config.index_n_heads, launch.rows_of_block());
   return launch.work;
 }
 
@@ -296,6 +317,7 @@ Work declared_fma_logits(const LogitsArgs& args) {
       add_sum_loads(work.traffic, visible_to(args, tile, row));
     }
     weighed_pools += blocks * fma_tile_pools * tile.rows;
+    launch.add_busy(blocks, tile.rows);
     launch.add_unique(tile);
   }
   launch.finish_unique();
@@ -305,6 +327,8 @@ Work declared_fma_logits(const LogitsArgs& args) {
       resident_blocks(fma_blocks_per_sm, fma_shared(static_cast<int>(head_dim)).bytes);
   work.in_flight_per_block =
       Bytes(fma_tile_pools * code_row + std::min<std::int64_t>(heads, fma_stage_heads) * code_row);
+  launch.add_issue(fma_instructions(head_dim, heads));
+  work.chain = fma_chain(head_dim, heads, launch.rows_of_block());
   return launch.work;
 }
 

@@ -7,6 +7,7 @@
 
 #include "indexpool/kernels/access_cost.hpp"
 #include "indexpool/kernels/geometry.hpp"
+#include "indexpool/kernels/issued.hpp"
 #include "indexpool/kernels/topk_geometry.hpp"
 
 namespace indexpool::kernels {
@@ -137,6 +138,7 @@ Work declared_topk(const TopkArgs& args) {
   const bool vectors = topk_loads_vectors(args);
   Work work;
   Traffic& traffic = work.traffic;
+  std::int64_t longest = 0;  // row's pools
   for (std::int64_t row = 0; row < args.row_count; ++row) {
     const std::int64_t pools = visible_to(args, row);
     const std::int64_t digits = pools > config.topk_pools() ? topk_digits : 0;
@@ -149,6 +151,15 @@ Work declared_topk(const TopkArgs& args) {
     add_selection_loads(traffic, config);
     add_stores(traffic, contiguous_access(address_of(args.selection) + row * width * 4, width * 4,
                                           warp_bytes));
+    const RowSplit split(pools);
+    work.warp_instructions +=
+        static_cast<double>(split.full) * topk_instructions(split.share, digits, width) +
+        topk_instructions(split.rest, digits, width) +
+        static_cast<double>(warps - split.full - 1) * topk_instructions(0, digits, width);
+    if (pools >= longest) {
+      longest = pools;
+      work.chain = topk_chain(split.share, digits, width);
+    }
     work.unique_read += Bytes(record + pools * 4);
     work.reread += Bytes((digits + 1) * pools * 4);  // each pass goes through the row
     work.reuse_per_block = std::max(work.reuse_per_block, Bytes(pools * 4));

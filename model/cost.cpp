@@ -16,13 +16,14 @@ namespace {
 constexpr double overlap_order = 4;
 constexpr double slowest_overlap_order = 2;
 
-Seconds largest(const std::vector<Seconds>& times) {
-  return times.empty() ? Seconds() : *std::max_element(times.begin(), times.end());
-}
-
 }  // namespace
 
 bool Prediction::operator==(const Prediction&) const = default;
+
+double overlap_at(std::span<const double> times, Corner corner) {
+  if (corner == Corner::fastest) return *std::max_element(times.begin(), times.end());
+  return overlap_seconds(times, corner == Corner::expected ? overlap_order : slowest_overlap_order);
+}
 
 double overlap_seconds(std::span<const double> times, double order) {
   double top = 0;
@@ -46,47 +47,42 @@ Seconds smooth_max(const std::vector<Seconds>& times, double order) {
   return Seconds(overlap_seconds(seconds, order));
 }
 
+namespace {
+
+double overlapping_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                           Corner corner) {
+  const std::array<double, 3> times = {hbm_seconds(work, device, options, corner),
+                                       l2_seconds(work, device, corner),
+                                       sm_seconds(work, device, options, corner)};
+  return overlap_at(times, corner);
+}
+
+}  // namespace
+
 CostNumbers predict_numbers(const Work& work, const DeviceSpec& device,
                             const CostOptions& options) {
-  const auto overlapping = [&](Corner corner) {
-    return std::array<double, 5>{
-        hbm_seconds(work, device, options, corner), l2_seconds(work, device, corner),
-        shared_seconds(work, device, corner), matrix_seconds(work, device, corner),
-        f32_seconds(work, device, corner)};
+  const auto at = [&](Corner corner) {
+    return Seconds(launch_seconds(work, device, options, corner) + work.serial_latency.value +
+                   overlapping_seconds(work, device, options, corner));
   };
-  const auto serial = [&](Corner corner) {
-    return launch_seconds(work, device, options, corner) + work.serial_latency.value;
-  };
-  const std::array<double, 5> expected = overlapping(Corner::expected),
-                              fastest = overlapping(Corner::fastest),
-                              slowest = overlapping(Corner::slowest);
-  return {Seconds(serial(Corner::expected) + overlap_seconds(expected, overlap_order)),
-          Seconds(serial(Corner::fastest) + *std::max_element(fastest.begin(), fastest.end())),
-          Seconds(serial(Corner::slowest) + overlap_seconds(slowest, slowest_overlap_order))};
+  return {at(Corner::expected), at(Corner::fastest), at(Corner::slowest)};
 }
 
 Prediction predict(const Work& work, const DeviceSpec& device, const CostOptions& options) {
-  const std::vector<CostTerm> overlapping = {hbm_term(work, device, options), l2_term(work, device),
-                                             shared_term(work, device), matrix_term(work, device),
-                                             f32_term(work, device)};
   Prediction prediction;
-  prediction.terms = {launch_term(work, device, options), serial_term(work)};
-  for (const CostTerm& term : prediction.terms) {
-    prediction.time += term.time;
-    prediction.low += term.low;
-    prediction.high += term.high;
-  }
-  std::vector<Seconds> expected, fastest, slowest;
-  for (const CostTerm& term : overlapping) {
-    expected.push_back(term.time);
-    fastest.push_back(term.low);
-    slowest.push_back(term.high);
-    prediction.terms.push_back(term);
-  }
-  prediction.time += smooth_max(expected, overlap_order);
-  prediction.low += largest(fastest);
-  prediction.high += smooth_max(slowest, slowest_overlap_order);
-
+  prediction.terms = {launch_term(work, device, options),
+                      serial_term(work),
+                      hbm_term(work, device, options),
+                      l2_term(work, device),
+                      shared_term(work, device),
+                      matrix_term(work, device),
+                      f32_term(work, device),
+                      issue_term(work, device),
+                      latency_term(work, device, options)};
+  const CostNumbers numbers = predict_numbers(work, device, options);
+  prediction.time = numbers.time;
+  prediction.low = numbers.low;
+  prediction.high = numbers.high;
   const auto longest = [](const CostTerm& a, const CostTerm& b) { return a.time < b.time; };
   prediction.bound_by =
       std::max_element(prediction.terms.begin(), prediction.terms.end(), longest)->name;

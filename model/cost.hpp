@@ -12,7 +12,8 @@ namespace indexpool {
 
 // One bound of the roofline: what it is, how long it alone would take, the constants it used.
 struct CostTerm {
-  std::string name;  // "hbm", "l2", "matrix", "f32", "shared", "launch", "serial"
+  std::string
+      name;  // "launch", "serial", "hbm", "l2", "shared", "matrix", "f32", "issue", "latency"
   Seconds time, low, high;
   std::string formula;  // "13.2 MB / 1776 GB/s"
   std::string source;   // of its constants
@@ -35,7 +36,9 @@ struct CostOptions {
   bool graph_launch = false;
 };
 
-// t = launch + serial + p-norm over (hbm, l2, shared, matrix, f32); each term is a function below.
+// t = launch + serial + p-norm over (hbm, l2, SMs), and the SMs' time = sum over waves of blocks of
+// the p-norm over (shared, matrix, f32, issue, latency): a wave is as many blocks as the SMs hold,
+// the last may be partial. Each term is a function below.
 // The interval comes from the constants' own: low takes every one at its faster end and resources
 // that overlap perfectly, high the slower ends and resources that overlap badly (p = 2).
 // `memory` is what the work touches, unique_read + unique_write; a caller that knows the whole
@@ -51,6 +54,9 @@ CostTerm l2_term(const Work& work, const DeviceSpec& device);
 CostTerm shared_term(const Work& work, const DeviceSpec& device);
 CostTerm matrix_term(const Work& work, const DeviceSpec& device);
 CostTerm f32_term(const Work& work, const DeviceSpec& device);
+CostTerm issue_term(const Work& work, const DeviceSpec& device);
+// The steps of a block that wait for each other, once a wave.
+CostTerm latency_term(const Work& work, const DeviceSpec& device, const CostOptions& options);
 
 // (sum t^order)^(1/order): at least the largest, at most the sum for order >= 1.
 Seconds smooth_max(const std::vector<Seconds>& times, double order);

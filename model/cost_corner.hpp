@@ -1,8 +1,10 @@
 // Where inside their intervals the constants of a device are taken. Internal to the layer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/cost.hpp"
@@ -39,6 +41,28 @@ double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double shared_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double matrix_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double f32_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double issue_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double latency_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                       Corner corner);
+
+// How resources overlap at a corner: perfectly at the fastest, badly at the slowest.
+double overlap_at(std::span<const double> times, Corner corner);
+
+// The grid in waves: `full` ones of `resident` blocks on every SM, then `rest` blocks on the
+// busiest SM. A grid that was not declared is one full wave of one block.
+struct Waves {
+  double full = 0, resident = 1, rest = 0;
+  double count() const { return full + (rest > 0 ? 1 : 0); }
+};
+Waves waves_of(const Work& work, const DeviceSpec& device);
+// What a block takes of its SM alone, by resource: shared, matrix, f32, issue.
+std::array<double, 4> block_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+// Of all waves, everything on the SMs overlapped.
+double sm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                  Corner corner);
+double chain_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                     Corner corner);
+std::string matrix_units(const std::string& dtype, const DeviceSpec& device);
 
 // smooth_max() of an array.
 double overlap_seconds(std::span<const double> times, double order);

@@ -25,6 +25,17 @@ struct Traffic {
   Traffic& operator+=(const Traffic& other);
 };
 
+// Steps of a block that wait for each other, from its first instruction to its last, whatever runs
+// beside it: how often each kind of latency passes.
+struct Chain {
+  double first_loads = 0;  // of bytes that nobody has read yet
+  double loads = 0;        // of bytes that the L2 holds, other blocks having read them
+  double shared = 0, atomics = 0, shuffles = 0, barriers = 0;
+  double matrix = 0;        // mma on the accumulator of the one before
+  double arithmetic = 0;    // other instructions that wait for the one before
+  double instructions = 0;  // of its longest warp, which issues at most one a clock
+};
+
 // What a launch asks of the device, for the cost model.
 struct Work {
   Traffic traffic;                  // requested, as declared
@@ -34,7 +45,10 @@ struct Work {
   Flop f32_flop;
   std::int64_t blocks = 0, threads_per_block = 0;
   std::int64_t blocks_per_sm = 0;  // resident, from registers and shared memory
-  Bytes in_flight_per_block;       // bytes of loads a block keeps in flight
+  std::int64_t idle_blocks = 0;    // of `blocks`: those that return at once
+  double warp_instructions = 0;    // issued, all warps together; 0: not declared
+  Chain chain;
+  Bytes in_flight_per_block;  // bytes of loads a block keeps in flight
   // Bytes that a block reads again after `reuse_per_block` others of its own: from the L2, as long
   // as what all resident blocks read in between fits there.
   Bytes reread, reuse_per_block;

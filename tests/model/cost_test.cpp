@@ -37,6 +37,15 @@ DeviceSpec round_device() {
   device.graph_launch_s = about(1e-6);
   device.matrix_flop_per_s = {{"bf16", about(1e14)}, {"f16", about(2e14)}};
   device.f32_flop_per_s = about(1e13);
+  device.issue_per_clock_per_sm = about(4);
+  device.hbm_latency_s = about(8e-7);
+  device.l2_latency_s = about(2e-7);
+  device.shared_latency_s = about(3e-8);
+  device.atomic_latency_s = about(5e-8);
+  device.shuffle_latency_s = about(2.5e-8);
+  device.barrier_latency_s = about(4e-8);
+  device.arithmetic_latency_s = about(4e-9);
+  device.matrix_latency_s = {{"bf16", about(3e-8)}, {"f16", about(3.5e-8)}};
   return device;
 }
 
@@ -238,6 +247,58 @@ TEST(Terms, ComputeIsSharedByTheBusySms) {
   EXPECT_SAME(matrix_term(work, round_device()).high.value, 1e-5 / 0.75 * 40 / 11);
 }
 
+TEST(Terms, ShufflesShareTheCrossbarWithSharedMemory) {
+  Work work;
+  work.traffic.shared_wavefronts = 1000;
+  work.traffic.shuffles = 500;
+  EXPECT_SAME(shared_term(work, round_device()).time.value, 1.5 * 128e3 / 1e12);
+}
+
+TEST(Terms, IssueIsFourWarpInstructionsAClockOfTheBusySms) {
+  Work work;
+  work.warp_instructions = 4e6;
+  EXPECT_SAME(issue_term(work, round_device()).time.value, 1e-4);  // 10 SMs x 4 x 1 GHz
+  work.blocks = 5;
+  EXPECT_SAME(issue_term(work, round_device()).time.value, 2e-4);
+  work.blocks = 15;
+  work.idle_blocks = 10;  // the same five
+  EXPECT_SAME(issue_term(work, round_device()).time.value, 2e-4);
+}
+
+TEST(Terms, LatencyIsTheChainOfABlockOnceAWave) {
+  Work work;
+  work.blocks = 20;
+  work.blocks_per_sm = 2;
+  work.chain = {.first_loads = 1,
+                .loads = 2,
+                .shared = 1,
+                .atomics = 1,
+                .shuffles = 2,
+                .barriers = 1,
+                .matrix = 10,
+                .arithmetic = 100,
+                .instructions = 50};
+  work.matrix_dtype = "bf16";
+  const double chain = 8e-7 + 4e-7 + 3e-8 + 5e-8 + 5e-8 + 4e-8 + 3e-7 + 4e-7 + 5e-8;
+  EXPECT_SAME(latency_term(work, round_device(), {}).time.value, chain);
+  work.blocks = 21;
+  EXPECT_SAME(latency_term(work, round_device(), {}).time.value, 2 * chain);
+  const CostTerm warm = latency_term(work, round_device(), {.warm_l2 = true});  // nothing to miss
+  EXPECT_SAME(warm.time.value, 2 * (chain - 6e-7));
+  expect_parts(warm.formula, {"2 waves", "1 first loads", "10 mma"});
+}
+
+TEST(Predict, AFullWaveRunsAtTheSmsRateAndTheRestAtItsLatency) {
+  Work work;
+  work.blocks = 21;  // a wave of two blocks on each of 10 SMs, and one more
+  work.blocks_per_sm = 2;
+  work.chain.arithmetic = 1000;            // 4 us
+  work.warp_instructions = 21 * 16'000.0;  // 4 us of an SM each
+  const double full = 1e-6 * std::pow(std::pow(8.0, 4) + std::pow(4.0, 4), 0.25);
+  const double rest = 1e-6 * std::pow(2 * std::pow(4.0, 4), 0.25);
+  EXPECT_SAME(predict(work, round_device()).time.value, 2e-6 + full + rest);
+}
+
 TEST(Terms, Fp8WithoutUnitsRunsAsF16AndSaysSo) {
   Work work;
   work.matrix_flop = Flop(2e9);
@@ -313,6 +374,11 @@ Work any_work() {
   work.serial_latency = Seconds(static_cast<double>(count(100)) * 1e-7);
   work.reread = Bytes(count(1'000'000'000));
   work.reuse_per_block = Bytes(count(1'000'000));
+  work.idle_blocks = count(work.blocks + 1);
+  work.traffic.shuffles = count(1 << 20);
+  work.warp_instructions = static_cast<double>(count(1LL << 32));
+  const auto steps = [&] { return static_cast<double>(count(1000)); };
+  work.chain = {steps(), steps(), steps(), steps(), steps(), steps(), steps(), steps(), steps()};
   return work;
 }
 
@@ -365,7 +431,7 @@ RC_GTEST_PROP(Predict, MoreWorkNeverTakesLess, ()) {
   const CostOptions options = any_options();
   Work more = work;
   const auto extra = *rc::gen::inRange<std::int64_t>(1, 1 << 24);
-  switch (*rc::gen::inRange(0, 8)) {
+  switch (*rc::gen::inRange(0, 10)) {
     case 0:
       more.unique_read += Bytes(extra);
       break;
@@ -386,6 +452,12 @@ RC_GTEST_PROP(Predict, MoreWorkNeverTakesLess, ()) {
       break;
     case 6:
       more.launches += extra;
+      break;
+    case 7:
+      more.warp_instructions += static_cast<double>(extra);
+      break;
+    case 8:
+      more.chain.loads += 1;
       break;
     default:
       more.serial_latency += Seconds(static_cast<double>(extra) * 1e-9);
