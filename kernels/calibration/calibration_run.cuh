@@ -40,7 +40,13 @@ class CalibrationBuffer {
  public:
   CalibrationBuffer(Target& target, const char* name, std::int64_t bytes)
       : target_(target), begin_(target.allocate(name, bytes, std::byte{0})) {}
-  ~CalibrationBuffer() { target_.release(begin_); }
+  // A device that failed fails every call from then on: the first error is on its way already.
+  ~CalibrationBuffer() {
+    try {
+      target_.release(begin_);
+    } catch (const EnvironmentError&) {
+    }
+  }
   CalibrationBuffer(const CalibrationBuffer&) = delete;
   CalibrationBuffer& operator=(const CalibrationBuffer&) = delete;
   template <class T>
