@@ -14,11 +14,20 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
   return value ^ (value >> 31);
 }
 
+double place_of(std::string_view family, std::uint64_t seed) {
+  return static_cast<double>(hash(family, seed) >> 11) * 0x1p-53;  // in [0, 1)
+}
+
+constexpr std::uint64_t another = 0xa0761d6478bd642fULL;  // any odd number: another hash
+
 }  // namespace
 
 bool held_out(std::string_view family, std::uint64_t seed, double share) {
-  const double place = static_cast<double>(hash(family, seed) >> 11) * 0x1p-53;  // in [0, 1)
-  return place < share;
+  return place_of(family, seed) < share;
+}
+
+int fold_of(std::string_view family, std::uint64_t seed, int folds) {
+  return static_cast<int>(place_of(family, seed ^ another) * folds);
 }
 
 }  // namespace indexpool

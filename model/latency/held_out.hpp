@@ -11,4 +11,7 @@ namespace indexpool {
 // `share` of the families are held out, from 0 (none) to 1 (all).
 bool held_out(std::string_view family, std::uint64_t seed, double share);
 
+// In which of `folds` parts of the other families it falls, from 0; independent of held_out().
+int fold_of(std::string_view family, std::uint64_t seed, int folds);
+
 }  // namespace indexpool

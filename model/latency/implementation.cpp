@@ -67,10 +67,15 @@ std::string constants_text(const KernelForm& form, const Implementation& impleme
 
 std::vector<std::string> spread_keys(const KernelShape& shape, Resource bound_by) {
   const std::string regime(to_string(bound_by));
-  const auto* cache = std::get_if<CacheShape>(&shape);
-  if (cache == nullptr) return {regime, "all"};
-  const std::string phase = cache->rows_per_sequence == 1 ? "decode" : "prefill";
-  return {regime + ", " + phase, phase, regime, "all"};
+  std::string part;
+  if (const auto* cache = std::get_if<CacheShape>(&shape)) {
+    part = cache->rows_per_sequence == 1 ? "decode" : "prefill";
+  } else if (const auto* stream = std::get_if<StreamShape>(&shape)) {
+    part = large(*stream) ? "over 80 MB" : "up to 80 MB";
+  } else {
+    return {regime, "all"};
+  }
+  return {regime + ", " + part, part, regime, "all"};
 }
 
 const Implementation* ImplementationSet::find(const std::string& kernel) const {

@@ -27,6 +27,12 @@ struct StreamShape {
   bool repeated = false;  // the same data again and again: what fits the L2 stays there
   TimedFrom timed_from = TimedFrom::stream;
 };
+// Tables made from a framework time the host below about this many bytes; and wherever a time comes
+// from, what a device's caches may hold is missed by other amounts than what they can't.
+inline constexpr std::int64_t large_stream_bytes = 80'000'000;
+inline bool large(const StreamShape& shape) {
+  return (shape.read + shape.written).value > large_stream_bytes;
+}
 // out[m][n] = sum over k of a[m][k] b[k][n].
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;

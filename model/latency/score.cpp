@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/model/latency/cross_validation.hpp"
 #include "indexpool/model/latency/held_out.hpp"
 #include "indexpool/model/latency/spread.hpp"
 #include "indexpool/model/strict_json.hpp"
@@ -57,7 +58,7 @@ Implementation fitted(const TimingTable& table, const std::string& kernel, const
   };
   const Fit fit = fit_constants(form, device, rows, advance);
   Implementation out{kernel, std::string(form.name), fit.constants, fit.rows, {}};
-  out.spread = spreads(out, form, device, rows);
+  out.spread = spreads(cross_validated(form, device, rows, options.seed, advance));
   return out;
 }
 

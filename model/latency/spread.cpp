@@ -4,24 +4,53 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "indexpool/model/error.hpp"
 
 namespace indexpool {
 namespace {
 
-constexpr std::size_t least_of_kind = 20;
-constexpr double each_tail = 0.05;  // of a 90 % interval
+constexpr double outside = 0.1;     // of a 90 % interval
+constexpr double confidence = 0.9;  // that an interval found from few families holds 90 %
+// With fewer, even the two extremes hold 90 % less often than not.
+constexpr std::size_t least_families = 17;
 
-Spread spread_of(std::vector<double> ratios) {
-  std::vector<double> inverse;
+struct Kind {
+  std::vector<double> ratios;  // measured over predicted
+  std::set<std::string> families;
+};
+
+double log_choose(double n, double k) {
+  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+
+// How many of n values to leave outside, half on each side, at least two (the extremes are the
+// ends): the most for which the rest holds 90 % of further values with that confidence, whatever
+// the distribution (Wilks 1941). The share within, between two of n order statistics, is
+// distributed as Beta; in terms of binomials, P(Bin(n, outside) < r) <= 1 - confidence.
+double left_outside(std::size_t n) {
+  const auto count = static_cast<double>(n);
+  double below = 0, r = 0;
+  for (; r <= count; ++r) {
+    below +=
+        std::exp(log_choose(count, r) + r * std::log(outside) + (count - r) * std::log1p(-outside));
+    if (below > 1 - confidence) break;
+  }
+  return std::max(r, 2.0);
+}
+
+// Rows of one family are missed alike, so that families are counted, not rows.
+Spread spread_of(const Kind& kind) {
+  std::vector<double> ratios = kind.ratios, inverse;
   inverse.reserve(ratios.size());
   for (const double ratio : ratios) inverse.push_back(1 / ratio);
   std::sort(ratios.begin(), ratios.end());
   std::sort(inverse.begin(), inverse.end());
-  return {std::min(1.0, 1 / upper_quantile(inverse, 1 - each_tail)),
-          std::max(1.0, upper_quantile(ratios, 1 - each_tail)),
-          static_cast<std::int64_t>(ratios.size())};
+  const auto families = static_cast<double>(kind.families.size());
+  const double share = 1 - left_outside(kind.families.size()) / 2 / (families + 1);
+  return {std::min(1.0, 1 / upper_quantile(inverse, share)),
+          std::max(1.0, upper_quantile(ratios, share)), static_cast<std::int64_t>(ratios.size())};
 }
 
 double mean(const std::vector<double>& values) {
@@ -59,7 +88,7 @@ ErrorSummary summary(std::string kernel, std::string part, std::string regime,
   out.fitted_mean = mean(fitted);
   std::sort(errors.begin(), errors.end());
   if (errors.empty()) return out;
-  out.p95 = upper_quantile(errors, 1 - each_tail);
+  out.p95 = upper_quantile(errors, 0.95);
   out.coverage = static_cast<double>(inside) / static_cast<double>(errors.size());
   return out;
 }
@@ -73,20 +102,17 @@ double upper_quantile(const std::vector<double>& sorted, double share) {
   return sorted[std::min(index, sorted.size() - 1)];
 }
 
-std::map<std::string, Spread> spreads(const Implementation& implementation, const KernelForm& form,
-                                      const DeviceSpec& device,
-                                      std::span<const TimedRow* const> rows) {
-  std::map<std::string, std::vector<double>> ratios;
-  for (const TimedRow* row : rows) {
-    const KernelEstimate predicted = estimate(implementation, form, row->shape, device);
-    const double ratio = row->time / predicted.time;
-    for (const std::string& key : spread_keys(row->shape, predicted.parts.bound_by())) {
-      ratios[key].push_back(ratio);
+std::map<std::string, Spread> spreads(std::span<const UnseenRow> rows) {
+  std::map<std::string, Kind> kinds;
+  for (const UnseenRow& row : rows) {
+    for (const std::string& key : spread_keys(row.row->shape, row.bound_by)) {
+      kinds[key].ratios.push_back(row.ratio);
+      kinds[key].families.insert(row.row->family);
     }
   }
   std::map<std::string, Spread> out;
-  for (auto& [name, values] : ratios) {
-    if (name == "all" || values.size() >= least_of_kind) out[name] = spread_of(std::move(values));
+  for (const auto& [name, kind] : kinds) {
+    if (name == "all" || kind.families.size() >= least_families) out[name] = spread_of(kind);
   }
   return out;
 }

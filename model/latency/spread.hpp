@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "indexpool/model/latency/cross_validation.hpp"
 #include "indexpool/model/latency/implementation.hpp"
 #include "indexpool/model/latency/score.hpp"
 
@@ -15,11 +16,9 @@ namespace indexpool {
 // split conformal prediction: rank ceil(share (n + 1)).
 double upper_quantile(const std::vector<double>& sorted, double share);
 
-// Between which factors of the prediction 90 % of the fitted rows lie, over all of them and by
-// kind (see spread_keys) where a kind has rows enough.
-std::map<std::string, Spread> spreads(const Implementation& implementation, const KernelForm& form,
-                                      const DeviceSpec& device,
-                                      std::span<const TimedRow* const> rows);
+// Between which factors of the prediction 90 % of unseen rows lie, over all of them and by kind
+// (see spread_keys) where a kind has families enough.
+std::map<std::string, Spread> spreads(std::span<const UnseenRow> rows);
 
 std::vector<ErrorSummary> summarise(const std::vector<ScoredRow>& rows);
 

@@ -18,10 +18,8 @@ StreamShape copy_of(std::int64_t elements, std::int64_t element_bytes, std::int6
   return shape;
 }
 
-// Below, these tables time the host.
 const char* size_part(const StreamShape& shape) {
-  constexpr std::int64_t large = 80'000'000;
-  return (shape.read + shape.written).value > large ? "over 80 MB" : "up to 80 MB";
+  return large(shape) ? "over 80 MB" : "up to 80 MB";
 }
 
 // "M, N, K, 0.1900ms, 101.7124Tflops".
