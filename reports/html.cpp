@@ -53,14 +53,18 @@ std::string section(std::string_view id, std::string_view heading, std::string_v
   return fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, heading, body);
 }
 
-std::string html(const ReportInput& input) {
-  std::string out = fmt::format(
+std::string html_start(std::string_view title) {
+  return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-      escape_xml(input.title), style_sheet());
+      escape_xml(title), style_sheet());
+}
+
+std::string html(const ReportInput& input) {
+  std::string out = html_start(input.title);
   for (const auto& part : sections) out += part(input);
-  return out + "</main>\n</body>\n</html>\n";
+  return out + std::string(html_end);
 }
 
 }  // namespace indexpool::reports

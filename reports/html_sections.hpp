@@ -26,6 +26,8 @@ std::string environment_section(const ReportInput& input);
 std::string glossary_section(const ReportInput& input);
 
 std::string_view style_sheet();
+std::string html_start(std::string_view title);  // up to and with <main>
+inline constexpr std::string_view html_end = "</main>\n</body>\n</html>\n";
 std::string html_table(const Table& table);  // every cell escaped, statuses as badges
 std::string status_badge(Status status);
 std::string section(std::string_view id, std::string_view heading, std::string_view body);

@@ -94,6 +94,11 @@ svg .band.s3, svg .dot.s3, svg .series.s3 { fill: var(--s3); }
 svg .band.s4, svg .dot.s4, svg .series.s4 { fill: var(--s4); }
 svg .band.s5, svg .dot.s5, svg .series.s5 { fill: var(--s5); }
 svg .band.s6, svg .dot.s6, svg .series.s6 { fill: var(--s6); }
+svg .ring { fill: none; stroke-width: 1; opacity: .5; } svg .dot { stroke-width: .6; }
+svg .ring.s1 { stroke: var(--s1); } svg .ring.s2 { stroke: var(--s2); } svg .ring.s3 { stroke: var(--s3); }
+svg .ring.s4 { stroke: var(--s4); } svg .ring.s5 { stroke: var(--s5); } svg .ring.s6 { stroke: var(--s6); }
+svg .near { fill: var(--good-soft); } svg .ideal { stroke: var(--good); stroke-width: 1; }
+svg .key { fill: var(--soft); } svg .key.hollow { fill: none; stroke: var(--soft); }
 svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .45; }
 .pipeline svg { width: 100%; height: auto; max-height: 420px; display: block; margin: 0 auto; }
 .pipeline svg text { font-size: 12px; } .pipeline svg .edge text { font-size: 10px; } .pipeline svg .edge text, .pipeline svg > g > text { fill: var(--soft); }

@@ -77,11 +77,7 @@ std::string waterfall_plot(const std::vector<WaterfallStep>& steps, double usabl
 }
 
 std::string memory_html(const MemoryPage& page) {
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<title>{0}</title>\n<style>\n{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
-      escape_xml(page.title), style_sheet());
+  std::string out = html_start(page.title) + fmt::format("<h1>{}</h1>\n", escape_xml(page.title));
   std::string falls;
   for (const MemoryPage::Waterfall& fall : page.waterfalls) {
     falls += fmt::format("<figure><h3>{}</h3>\n{}</figure>\n", escape_xml(fall.heading),
@@ -95,7 +91,7 @@ std::string memory_html(const MemoryPage& page) {
   out += section("terms", "Every term", html_table(page.terms));
   out += section("repeat", "How to repeat it",
                  fmt::format("<pre><code>{}</code></pre>\n", escape_xml(page.command)));
-  return out + "</main>\n</body>\n</html>\n";
+  return out + std::string(html_end);
 }
 
 }  // namespace indexpool::reports

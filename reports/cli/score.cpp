@@ -15,6 +15,7 @@
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/measured_score.hpp"
 #include "indexpool/reports/cli/names.hpp"
+#include "indexpool/reports/cli/score_page_of.hpp"
 #include "indexpool/reports/cli/score_tables.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 
@@ -22,7 +23,7 @@ namespace indexpool::cli {
 namespace {
 
 struct ScoreCommandOptions {
-  std::string table, adapter, device, constants, save, rows, out;
+  std::string table, adapter, device, constants, save, rows, html, out;
   double held_out = 0.3;
   std::uint64_t seed = 1;
   bool fit = false, explain = false;
@@ -98,6 +99,24 @@ int score_measured(const ScoreCommandOptions& options, reports::Format format) {
   return exit_passed;
 }
 
+std::string command_of(const ScoreCommandOptions& options) {
+  const ScoreCommandOptions standard;
+  std::string command = "indexpool score " + shell_quoted(options.table);
+  const auto option = [&](const char* name, const std::string& value) {
+    if (!value.empty()) command += fmt::format(" {} {}", name, shell_quoted(value));
+  };
+  option("--adapter", options.adapter);
+  option("--device", options.device);
+  if (options.held_out != standard.held_out) {
+    command += fmt::format(" --held-out {}", options.held_out);
+  }
+  if (options.seed != standard.seed) command += fmt::format(" --seed {}", options.seed);
+  if (options.fit) command += " --fit";
+  option("--constants", options.constants);
+  option("--html", options.html);
+  return command;
+}
+
 int score_with(const ScoreCommandOptions& options) {
   const reports::Format format = options.format.parsed();
   check(options);
@@ -117,6 +136,10 @@ int score_with(const ScoreCommandOptions& options) {
   if (!options.save.empty()) write_text(options.save, to_json(score.constants));
   if (!options.rows.empty())
     write_text(options.rows, render(row_table(score), reports::Format::csv));
+  if (!options.html.empty()) {
+    write_text(options.html, reports::score_html(score_page_of(score, command_of(options))));
+    note("page: " + options.html);
+  }
   const std::string text =
       score_text(score, device, format, options.explain, options.out.empty() && colour_wanted());
   deliver(options, text);
@@ -136,6 +159,7 @@ std::function<int()> declare_score(CLI::App& app) {
                  "built-in constants or a JSON file, instead of a fit: all rows are held out");
   app.add_option("--save", options->save, "JSON file for the constants used");
   app.add_option("--rows", options->rows, "CSV file for measured and predicted time of each row");
+  app.add_option("--html", options->html, "page with pictures, the worst rows and the constants");
   app.add_flag("--explain", options->explain, "with the constants, and a row term by term");
   app.add_option("--out", options->out, "file to write instead of standard output");
   options->format.declare(app);
