@@ -37,6 +37,27 @@ void compare_selection(std::int64_t row, const std::vector<float>& logits,
   });
 }
 
+// As kernels/args.hpp lays a row out: pools ascending, then -1; a forced tail from column
+// index_topk on, then -1.
+std::vector<std::int32_t> laid_out(const std::vector<std::int64_t>& pools,
+                                   const kernels::QueryRow& query, const IndexerConfig& config) {
+  std::vector<std::int32_t> row(static_cast<std::size_t>(config.selection_width()), -1);
+  const auto token = [&](std::int64_t position) {
+    return static_cast<std::int32_t>(query.first_key + position);
+  };
+  auto to = row.begin();
+  for (const std::int64_t pool : pools)
+    for (std::int64_t j = 0; j < config.index_kpool; ++j)
+      *to++ = token(pool * config.index_kpool + j);
+  if (!config.index_kpool_always_select_tail) return row;
+  to = row.begin() + config.index_topk;
+  const std::int64_t pooled =
+      reference::visible_pools(query.position, config.index_kpool) * config.index_kpool;
+  for (std::int64_t position = pooled; position <= query.position; ++position)
+    *to++ = token(position);
+  return row;
+}
+
 }  // namespace
 
 std::vector<Check> check_selections(kernels::Target& target, const Placed& placed,
@@ -49,9 +70,7 @@ std::vector<Check> check_selections(kernels::Target& target, const Placed& place
     const kernels::QueryRow& query = placed.host.rows[static_cast<std::size_t>(row)];
     const auto tokens = downloaded(target, args.selection + row * width, width);
     const ParsedRow parsed = parse_selection(tokens, query.position, query.first_key, config);
-    const bool in_order =
-        parsed.fault.empty() &&
-        reference::expand(parsed.pools, query.position, query.first_key, config) == tokens;
+    const bool in_order = parsed.fault.empty() && laid_out(parsed.pools, query, config) == tokens;
     structure.compare(in_order, [&] {
       return fmt::format(
           "row {}: {}", row,
