@@ -24,6 +24,15 @@ double loaded_latency(Corner corner) {
   return corner == Corner::fastest ? least_latency_s : most_latency_s;
 }
 
+// A ring's start-up besides its hops: NCCL's kernels take 10 us and more for the smallest message.
+// Assumed, 5 to 20 us.
+constexpr double ring_start_s = 10e-6, least_ring_start_s = 5e-6, most_ring_start_s = 20e-6;
+
+double ring_start(Corner corner) {
+  if (corner == Corner::expected) return ring_start_s;
+  return corner == Corner::fastest ? least_ring_start_s : most_ring_start_s;
+}
+
 struct Traffic {
   double sent = 0;       // bytes that a GPU sends in the least
   double sent_once = 0;  // when every GPU reads all it needs in one phase
@@ -55,7 +64,7 @@ double link_seconds(const Collective& c, std::int64_t rows, const DeviceSpec& de
   const double meet = exchange * std::max(1.0, std::log2(real(c.ranks)));
   const double direct = std::min(rate, direct_in_flight_bytes / loaded_latency(corner));
   return std::min({meet + traffic.sent_once / direct, 2 * meet + traffic.sent / direct,
-                   traffic.ring_hops * exchange + traffic.sent / rate});
+                   ring_start(corner) + traffic.ring_hops * exchange + traffic.sent / rate});
 }
 
 double launch_seconds(const DeviceSpec& device, const CostOptions& options, Corner corner) {
@@ -116,11 +125,11 @@ Prediction predict(const Collective& collective, std::int64_t rows, const Device
       {"link", at(Corner::expected), at(Corner::fastest), at(Corner::slowest),
        fmt::format(
            "least of: one phase, two phases (kernel: {:.3g} GB/s, {:.3g} us an exchange), "
-           "ring ({:.3g} GB/s); at least {:.4g} kB sent",
+           "ring ({:.3g} GB/s, {:.3g} us to start); at least {:.4g} kB sent",
            std::min(device.link_bytes_per_s->value, direct_in_flight_bytes / loaded_latency_s) /
                1e9,
            device.link_latency_s->value * 1e6, device.link_bytes_per_s->value / 1e9,
-           traffic_of(collective, rows).sent / 1e3),
+           ring_start_s * 1e6, traffic_of(collective, rows).sent / 1e3),
        fmt::format("rate: {}; exchange: {}", device.link_bytes_per_s->source,
                    device.link_latency_s->source)}};
   out.bound_by = out.terms[0].time > out.terms[1].time ? "launch" : "link";

@@ -16,9 +16,7 @@ constexpr double mma_k_bytes = 32;     // of k in one mma: 16 of two bytes, 32 o
 constexpr std::int64_t k_step = 64;    // of a main loop's iteration
 constexpr std::int64_t stages = 2;     // of loads in flight
 constexpr std::int64_t threads = 256;  // of a block
-// What launches of a library add: addresses, first loads and last stores of a block, and the sum
-// over splits of k. Fitted on an A100 to the cuBLAS products of ai-dynamo/aiconfigurator 095f58a
-// (model/latency/implementations), taken for other devices as they are.
+// What launches of a library add: see product_overhead_source.
 constexpr double prologue_s = 2.16e-6, split_s = 2.13e-6;
 constexpr std::int64_t least_split = 256;  // of k, for a block
 constexpr std::int64_t most_splits = 16;
@@ -44,8 +42,14 @@ std::int64_t split_of(double tiles, std::int64_t k, const DeviceSpec& device) {
   return std::clamp<std::int64_t>(std::min(wanted, k / least_split), 1, most_splits);
 }
 
+// Blocks of a cluster share a tile's parameters (cuBLAS and CUTLASS from Hopper on).
+double cluster_blocks(const DeviceSpec& device, const Product& p) {
+  const bool clusters = device.compute_capability.size() > 3 || device.compute_capability[0] >= '9';
+  return clusters && p.rows > 128 ? 2 : 1;
+}
+
 void add_traffic(Work& work, const Product& p, Tile tile, double tiles, double split,
-                 std::int64_t element) {
+                 std::int64_t element, double cluster) {
   const double in = p.count * real(p.rows) * real(p.k) * real(element);
   const double out = p.count * real(p.rows) * real(p.n) * real(bf16_bytes);
   // Partial sums in f32, written and read again, but not beyond the L2.
@@ -53,7 +57,7 @@ void add_traffic(Work& work, const Product& p, Tile tile, double tiles, double s
   const double parameter_element = p.parameter_bytes / (p.count * real(p.n) * real(p.k));
   const double loads =
       tiles * real(p.k) *
-      (real(std::min(tile.m, p.rows)) * real(element) + real(tile.n) * parameter_element);
+      (real(std::min(tile.m, p.rows)) * real(element) + real(tile.n) * parameter_element / cluster);
   work.unique_read = whole_bytes(in + p.parameter_bytes, "bytes of a product");
   work.unique_write = whole_bytes(out, "bytes of a product");
   work.traffic.global_load = whole_bytes(loads + partial / 2, "loads of a product");
@@ -79,7 +83,7 @@ Work work_of(const Product& p, const DeviceSpec& device) {
   const double tiles = p.count * real(divided_up(p.rows, tile.m)) * real(divided_up(p.n, tile.n));
   const std::int64_t split = split_of(tiles, p.k, device);
   Work work;
-  add_traffic(work, p, tile, tiles, real(split), element);
+  add_traffic(work, p, tile, tiles, real(split), element, cluster_blocks(device, p));
   work.matrix_dtype = dtype;
   work.matrix_flop =
       Flop(2 * p.count * real(divided_up(p.rows, tile.m) * tile.m) * real(p.n) * real(p.k));

@@ -38,11 +38,17 @@ Prediction prediction_of(const Shape& shape, const Size& size, const Machine& ma
     const Size& size;
     const Machine& machine;
     Prediction of(const Work& work) const { return predict(work, machine.device, machine.options); }
+    static Prediction of_product(Prediction prediction) {
+      for (CostTerm& term : prediction.terms) {
+        if (term.name == "serial") term.source = product_overhead_source;
+      }
+      return prediction;
+    }
     Prediction operator()(const MatrixProduct& each) const {
-      return of(work_of(each, size.rows(), machine.device));
+      return of_product(of(work_of(each, size.rows(), machine.device)));
     }
     Prediction operator()(const ExpertProduct& each) const {
-      return predict_range(work_of(each, size.rows(), machine.device), machine);
+      return of_product(predict_range(work_of(each, size.rows(), machine.device), machine));
     }
     Prediction operator()(const Stream& each) const { return of(work_of(each, size)); }
     Prediction operator()(const Attention& each) const {
@@ -165,7 +171,8 @@ std::string limit_of(const std::vector<OperationForecast>& operations) {
 }  // namespace
 
 double StepForecast::tokens_per_s() const {
-  return time.value > 0 ? real(size.rows()) / time.value : 0;
+  const std::int64_t tokens = phase == Phase::decode ? size.sequences : size.rows();
+  return time.value > 0 ? real(tokens) / time.value : 0;
 }
 
 StepForecast predict_step(const Architecture& architecture, const DeviceSpec& device,
@@ -181,12 +188,14 @@ StepForecast predict_step(const Architecture& architecture, const DeviceSpec& de
   }
   StepForecast out;
   out.size = size;
+  out.phase = serving.phase;
   Forecaster forecaster(plan, machine, out);
   std::vector<OperationTime> times;
   for (const Operation& each : plan.operations) {
     const Size& rows = each.of_sequences ? one_row : size;
     forecaster.add(each, rows, each.of_sequences ? drafting : declared);
-    times.push_back(time_of(each.shape, rows, machine, each.of_sequences ? drafting : declared));
+    times.push_back(
+        time_of(each, rows, machine, options.two_streams, each.of_sequences ? drafting : declared));
   }
   const StepSum sum = sum_of(plan, times, options.two_streams);
   out.time = sum.numbers.time;

@@ -35,6 +35,7 @@ struct OperationForecast {
 };
 
 struct StepForecast {
+  Phase phase = Phase::decode;
   Size size;
   std::vector<OperationForecast> operations;
   Seconds time, low, high;  // ends of intervals add: as if all constants erred the same way
@@ -42,8 +43,9 @@ struct StepForecast {
   std::string bound_by;     // what limits the operations that take the largest share of the time
   ReadBytes reads;          // of the whole step
   Bytes hbm_bytes;
-  bool complete = true;         // no operation was refused
-  double tokens_per_s() const;  // rows over time
+  bool complete = true;  // no operation was refused
+  // Of a prefill its rows; of a decode step a token of each sequence, whatever drafts add to them.
+  double tokens_per_s() const;
 };
 
 StepForecast predict_step(const Architecture& architecture, const DeviceSpec& device,

@@ -1,5 +1,6 @@
 #include "indexpool/model/step/prepared.hpp"
 
+#include <map>
 #include <utility>
 
 #include "indexpool/model/step/timing.hpp"
@@ -14,16 +15,27 @@ bool depends_on_tokens(const Shape& shape) {
 
 }  // namespace
 
+// Rows of a step: sequences, and rows of each.
+using Rows = std::pair<std::int64_t, std::int64_t>;
+constexpr std::size_t most_kept = 1024;  // row counts, about 3 kB each
+
 struct PreparedStep::State {
   Serving serving;
   Plan plan;
   Machine machine;
   IndexerWork indexer;
   bool two_streams;
-  std::vector<OperationTime> times;    // by operation
   std::vector<std::size_t> by_tokens;  // operations that depend on the context
-  Size last{0, 0, 0};                  // `times` hold for its rows
+  // Times by operation. Those that depend on the context are of the last prediction.
+  std::map<Rows, std::vector<OperationTime>> kept;
   std::vector<Declared> declared, drafting;
+
+  void time(std::vector<OperationTime>& times, std::size_t i, const Size& size) const {
+    const Operation& each = plan.operations[i];
+    times[i] = each.of_sequences
+                   ? time_of(each, drafting_size(size), machine, two_streams, drafting)
+                   : time_of(each, size, machine, two_streams, declared);
+  }
 };
 
 PreparedStep::PreparedStep(const Architecture& architecture, const DeviceSpec& device,
@@ -35,42 +47,40 @@ PreparedStep::PreparedStep(const Architecture& architecture, const DeviceSpec& d
                        options.two_streams,
                        {},
                        {},
-                       {0, 0, 0},
                        {},
                        {}}) {
-  state_->times.resize(state_->plan.operations.size());
-  for (std::size_t i = 0; i < state_->times.size(); ++i) {
+  for (std::size_t i = 0; i < state_->plan.operations.size(); ++i) {
     if (depends_on_tokens(state_->plan.operations[i].shape)) state_->by_tokens.push_back(i);
   }
 }
 
 PreparedStep::PreparedStep(const PreparedStep& other) : state_(new State(*other.state_)) {}
 
+PreparedStep& PreparedStep::operator=(const PreparedStep& other) {
+  state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+
 PreparedStep::~PreparedStep() = default;
 
 CostNumbers PreparedStep::predict(std::int64_t tokens, std::int64_t sequences) {
   State& s = *state_;
   const Size size = size_of(s.serving, tokens, sequences);
-  const Size drafted = drafting_size(size);
-  const bool drafts = s.serving.request.drafts > 0;
   if (s.plan.has_indexer && s.indexer) {
     s.indexer(on_one_rank(s.serving, size), s.declared);
-    if (drafts) s.indexer(on_one_rank(s.serving, drafted), s.drafting);
+    if (s.serving.request.drafts > 0) {
+      s.indexer(on_one_rank(s.serving, drafting_size(size)), s.drafting);
+    }
   }
-  const auto time = [&](std::size_t i) {
-    const Operation& each = s.plan.operations[i];
-    s.times[i] = time_of(each.shape, each.of_sequences ? drafted : size, s.machine,
-                         each.of_sequences ? s.drafting : s.declared);
-  };
-  const bool same_rows =
-      size.sequences == s.last.sequences && size.rows_per_sequence == s.last.rows_per_sequence;
-  if (same_rows) {
-    for (const std::size_t i : s.by_tokens) time(i);
+  if (s.kept.size() >= most_kept) s.kept.clear();
+  std::vector<OperationTime>& times = s.kept[{size.sequences, size.rows_per_sequence}];
+  if (times.empty()) {
+    times.resize(s.plan.operations.size());
+    for (std::size_t i = 0; i < times.size(); ++i) s.time(times, i, size);
   } else {
-    for (std::size_t i = 0; i < s.times.size(); ++i) time(i);
+    for (const std::size_t i : s.by_tokens) s.time(times, i, size);
   }
-  s.last = size;
-  return sum_of(s.plan, s.times, s.two_streams).numbers;
+  return sum_of(s.plan, times, s.two_streams).numbers;
 }
 
 }  // namespace indexpool::step

@@ -12,13 +12,13 @@ namespace indexpool::step {
 
 // Everything but the size is settled once; predict() then says the time and interval that
 // predict_step() says for the same size. Operations that depend on the batch alone keep their times
-// from one context length to the next. One thread at a time: a copy is cheap.
+// from one context length to the next. One thread at a time: each takes a copy.
 class PreparedStep {
  public:
   PreparedStep(const Architecture& architecture, const DeviceSpec& device, const Serving& serving,
                IndexerWork indexer, const StepOptions& options = {});
   PreparedStep(const PreparedStep& other);
-  PreparedStep& operator=(const PreparedStep& other) = delete;
+  PreparedStep& operator=(const PreparedStep& other);
   ~PreparedStep();
 
   // `tokens` of each of `sequences`, as size_of().

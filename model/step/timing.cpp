@@ -23,8 +23,9 @@ std::optional<ImplementationSet> set_for(const char* table, const DeviceSpec& de
   return set;
 }
 
-OperationTime of_work(const Work& work, const Machine& machine) {
+OperationTime of_work(const Work& work, const Machine& machine, bool beside) {
   const CostNumbers numbers = predict_numbers(work, machine.device, machine.options);
+  if (!beside) return {numbers.time, numbers.low, numbers.high, {}, {}, {}, {}};
   const auto hbm = [&](Corner corner) {
     return Seconds(hbm_seconds(work, machine.device, machine.options, corner));
   };
@@ -36,10 +37,11 @@ OperationTime of_work(const Work& work, const Machine& machine) {
           matrix(Corner::fastest)};
 }
 
-OperationTime of_range(const WorkRange& range, const Machine& machine) {
-  OperationTime time = of_work(range.expected, machine);
+OperationTime of_range(const WorkRange& range, const Machine& machine, bool beside) {
+  OperationTime time = of_work(range.expected, machine, beside);
   if (range.exact) return time;
-  const OperationTime least = of_work(range.least, machine), most = of_work(range.most, machine);
+  const OperationTime least = of_work(range.least, machine, beside),
+                      most = of_work(range.most, machine, beside);
   time.low = std::min(time.low, least.low);
   time.high = std::max(time.high, most.high);
   time.hbm_low = std::min(time.hbm_low, least.hbm_low);
@@ -112,29 +114,30 @@ Measured measured_for(const Shape& shape, const Size& size, const Machine& machi
   return {};
 }
 
-OperationTime time_of(const Shape& shape, const Size& size, const Machine& machine,
-                      std::span<const Declared> declared) {
-  if (const Measured measured = measured_for(shape, size, machine)) {
+OperationTime time_of(const Operation& operation, const Size& size, const Machine& machine,
+                      bool two_streams, std::span<const Declared> declared) {
+  if (const Measured measured = measured_for(operation.shape, size, machine)) {
     return of_measured(measured, machine);
   }
   struct Timer {
     const Size& size;
     const Machine& machine;
     std::span<const Declared> declared;
+    bool beside;
     OperationTime operator()(const MatrixProduct& each) const {
-      return of_work(work_of(each, size.rows(), machine.device), machine);
+      return of_work(work_of(each, size.rows(), machine.device), machine, beside);
     }
     OperationTime operator()(const ExpertProduct& each) const {
-      return of_range(work_of(each, size.rows(), machine.device), machine);
+      return of_range(work_of(each, size.rows(), machine.device), machine, beside);
     }
     OperationTime operator()(const Stream& each) const {
-      return of_work(work_of(each, size), machine);
+      return of_work(work_of(each, size), machine, beside);
     }
     OperationTime operator()(const Attention& each) const {
-      return of_work(work_of(each, size, machine.device), machine);
+      return of_work(work_of(each, size, machine.device), machine, beside);
     }
     OperationTime operator()(const Recurrence& each) const {
-      return of_work(work_of(each, size), machine);
+      return of_work(work_of(each, size), machine, beside);
     }
     OperationTime operator()(const Collective& each) const {
       const CostNumbers numbers =
@@ -144,12 +147,13 @@ OperationTime time_of(const Shape& shape, const Size& size, const Machine& machi
     OperationTime operator()(const IndexerKernels&) const {
       OperationTime sum;
       for (const Declared& each : declared) {
-        if (each.refusal.empty()) sum += of_work(each.work, machine);
+        if (each.refusal.empty()) sum += of_work(each.work, machine, beside);
       }
       return sum;
     }
   };
-  return std::visit(Timer{size, machine, declared}, shape);
+  return std::visit(Timer{size, machine, declared, two_streams && operation.section > 0},
+                    operation.shape);
 }
 
 StepSum sum_of(const Plan& plan, std::span<const OperationTime> times, bool two_streams) {

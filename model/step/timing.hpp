@@ -41,9 +41,10 @@ struct Measured {
 };
 Measured measured_for(const Shape& shape, const Size& size, const Machine& machine);
 
-// `declared`: the indexer's kernels at this size.
-OperationTime time_of(const Shape& shape, const Size& size, const Machine& machine,
-                      std::span<const Declared> declared);
+// One run of `operation`. `declared`: the indexer's kernels at this size. How long it keeps what
+// two streams share is 0 where nothing runs beside it.
+OperationTime time_of(const Operation& operation, const Size& size, const Machine& machine,
+                      bool two_streams, std::span<const Declared> declared);
 
 // The sum over a plan: `times` has an entry for each operation. Two lanes of a section run beside
 // each other: no faster than either, nor than what both ask of HBM and matrix units together; at

@@ -31,7 +31,7 @@ std::string constant_kinds(const CostTerm& term, const DeviceSpec& device, bool 
         !constant->source.empty() && term.source.find(constant->source) != std::string::npos;
     if (named) kinds.emplace(to_string(constant->kind));
   }
-  if (fitted) kinds.emplace("fitted");
+  if (fitted || term.source.starts_with("fitted")) kinds.emplace("fitted");
   if (kinds.empty()) return "declared";
   std::string text;
   for (const std::string& kind : kinds) text += (text.empty() ? "" : ", ") + kind;

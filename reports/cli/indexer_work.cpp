@@ -1,7 +1,6 @@
 #include "indexpool/reports/cli/indexer_work.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -195,10 +194,10 @@ step::IndexerWork indexer_work(const Architecture& architecture, const MemoryReq
     view.indexer.index_kpool = 1;
     view.indexer.index_kpool_always_select_tail = false;
   }
-  const auto args = std::make_shared<IndexerArgs>(view, phase, request.drafts,
-                                                  index_key_bytes(architecture, stored));
-  return [args](const step::Size& size, std::vector<step::Declared>& out) {
-    args->declare(size, out);
+  // A copy of the function has arguments of its own.
+  return [args = IndexerArgs(view, phase, request.drafts, index_key_bytes(architecture, stored))](
+             const step::Size& size, std::vector<step::Declared>& out) mutable {
+    args.declare(size, out);
   };
 }
 

@@ -8,6 +8,8 @@
 #include "indexpool/kernels/plan.hpp"
 #include "indexpool/model/cost_numbers.hpp"
 #include "indexpool/model/latency/implementation.hpp"
+#include "indexpool/model/step/prepared.hpp"
+#include "indexpool/reports/cli/indexer_work.hpp"
 
 namespace {
 
@@ -94,6 +96,45 @@ void BM_DecodeStepInWords(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(BM_DecodeStepInWords)->ArgName("tokens")->Arg(1 << 20);
+
+// A whole decode step, projections, attention, experts and head included, for a sweep over context
+// lengths: operations that depend on the batch alone keep their times.
+step::PreparedStep prepared(const char* device) {
+  const Architecture model = load_model("glm-5.3-flash");
+  const step::Serving serving;
+  return {model, load_device(device), serving,
+          cli::indexer_work(model, serving.request, serving.phase)};
+}
+
+void BM_WholeDecodeStep(benchmark::State& state) {
+  step::PreparedStep step = prepared("h200-sxm");
+  const std::int64_t batch = state.range(0);
+  std::int64_t tokens = 1 << 20;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(step.predict(tokens, batch));
+    tokens += 4;  // another context each time
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_WholeDecodeStep)->ArgName("batch")->Arg(1)->Arg(16);
+
+// Every operation anew: a batch that was not asked for before.
+void BM_WholeDecodeStepOfANewBatch(benchmark::State& state) {
+  const step::PreparedStep fresh = prepared(state.range(0) == 0 ? "h200-sxm" : "a100-sxm4-80gb");
+  step::PreparedStep step = fresh;
+  std::int64_t batch = 1;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(step.predict(1 << 20, batch));
+    if (++batch == 8) {
+      state.PauseTiming();
+      step = fresh;
+      batch = 1;
+      state.ResumeTiming();
+    }
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_WholeDecodeStepOfANewBatch)->ArgName("measured_products")->Arg(0)->Arg(1);
 
 void BM_MeasuredGemm(benchmark::State& state) {
   const ImplementationSet set = load_implementations("aiconfigurator-gemm.a100-sxm4-80gb");
