@@ -60,26 +60,44 @@ class CalibrationBuffer {
   std::byte* begin_;
 };
 
-// How long one thread saw its loop take.
-struct LoopClock {
-  std::int64_t clocks;       // of its SM
-  std::int64_t nanoseconds;  // global timer: ticks of 32 ns to 1 us
-  std::uint64_t end;         // where a chase arrived
+// The global timer (ticks of 32 ns to 1 us) beside the SM's clock: read before and after, as other
+// warps may run in between.
+struct Instant {
+  std::int64_t clock_before, nanoseconds, clock_after;
 };
-
-__device__ inline std::int64_t global_nanoseconds() {
-  std::int64_t time;
-  asm volatile("mov.u64 %0, %%globaltimer;\n" : "=l"(time));
-  return time;
+__device__ inline Instant instant_now() {
+  Instant now;
+  now.clock_before = clock64();
+  asm volatile("mov.u64 %0, %%globaltimer;\n" : "=l"(now.nanoseconds));
+  now.clock_after = clock64();
+  return now;
 }
 
-// Times the loop `body(0) ... body(rounds - 1)`, which the compiler cannot move past the clocks.
+// How long a thread saw its loop take.
+struct LoopClock {
+  Instant begin, end;
+  std::uint64_t arrived;  // where a chase ended
+
+  double clocks() const {
+    return 0.5 * static_cast<double>(end.clock_before - begin.clock_before + end.clock_after -
+                                     begin.clock_after);
+  }
+  double seconds() const { return static_cast<double>(end.nanoseconds - begin.nanoseconds) * 1e-9; }
+  // Clocks that passed between readings of one instant: what clocks() may be off by.
+  std::int64_t slack() const {
+    return end.clock_after - end.clock_before + begin.clock_after - begin.clock_before;
+  }
+};
+
+// Times `rounds` calls of body(), which the compiler cannot move past the clocks.
 template <class Body>
 __device__ __forceinline__ LoopClock timed_loop(std::int64_t rounds, Body body) {
-  const std::int64_t nanoseconds = global_nanoseconds(), clocks = clock64();
+  LoopClock clock{};
+  clock.begin = instant_now();
 #pragma unroll 1
   for (std::int64_t i = 0; i < rounds; ++i) body();
-  return {clock64() - clocks, global_nanoseconds() - nanoseconds, 0};
+  clock.end = instant_now();
+  return clock;
 }
 
 }  // namespace indexpool::kernels

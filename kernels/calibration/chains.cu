@@ -106,7 +106,7 @@ __global__ void chain_kernel(ChainArgs args) {
 #pragma unroll
     for (int k = 0; k < links_per_round; ++k) link.step();
   });
-  clock.end = link.end();
+  clock.arrived = link.end();
   if (threadIdx.x == 0) *args.clock = clock;
 }
 
@@ -153,11 +153,10 @@ class Chains {
                std::uint64_t& start) {
     for (int turn = -1; turn < starting_points; ++turn) {
       const LoopClock clock = run_once(shape, rounds, std::max(turn, 0), start);
-      start = clock.end;
+      start = clock.arrived;
       if (turn < 0) continue;
       run_.samples.chains.push_back({shape.chain, shape.dtype, footprint, shape.threads,
-                                     rounds * links_per_round, static_cast<double>(clock.clocks),
-                                     static_cast<double>(clock.nanoseconds) * 1e-9});
+                                     rounds * links_per_round, clock.clocks(), clock.seconds()});
     }
   }
 
@@ -188,7 +187,9 @@ class Chains {
     const ChainShape shape{chain, chain_kernel<ChaseLink>, "", 1, 0};
     auto start = reinterpret_cast<std::uint64_t>(buffer.get());
     if (chain == Chain::l2) {  // once around, so that all of it is there
-      start = run_once(shape, nodes / links_per_round, 0, start).end;
+      start = run_once(shape, nodes / links_per_round, 0, start).arrived;
+    } else {  // what the layout wrote leaves the L2; a chase comes nowhere twice
+      const CalibrationBuffer flush(run_.target, "L2 flush", 4 * run_.facts().l2_bytes);
     }
     measure(shape, rounds, footprint, start);
   }
@@ -212,10 +213,9 @@ void measure_chains(CalibrationRun& run) {
   for (const std::int64_t footprint : {inside / 2, inside, 2 * inside}) {
     chains.chase(Chain::l2, footprint, 128, 256);
   }
-  // What the layout wrote last may still lie in the L2: a small share of these.
   const auto beyond = static_cast<std::int64_t>(std::bit_ceil(4 * l2));
-  for (const std::int64_t footprint : {beyond, 4 * beyond}) {
-    chains.chase(Chain::hbm, footprint, 512, 256);
+  for (const std::int64_t footprint : {beyond, 2 * beyond, 8 * beyond}) {
+    chains.chase(Chain::hbm, footprint, 128, 256);
   }
 }
 

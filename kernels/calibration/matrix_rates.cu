@@ -17,7 +17,7 @@ struct Pattern {
 constexpr Pattern bf16_pattern = {0x807f807f, 0x3f803f80}, f16_pattern = {0x83ff83ff, 0x3c003c00},
                   i8_pattern = {0xffffffff, 0}, e4m3_pattern = {0x87878787, 0x38383838};
 
-template <class Accumulator, std::uint32_t Keep, std::uint32_t Set,
+template <class Accumulator, bool Turning, std::uint32_t Keep, std::uint32_t Set,
           void (*Multiply)(Accumulator (&)[4], const std::uint32_t (&)[4],
                            const std::uint32_t (&)[2])>
 struct MatrixBody {
@@ -39,7 +39,7 @@ struct MatrixBody {
       for (std::uint32_t& word : tile) word = next();
     }
   }
-  // The operands turn, one word an instruction: Hopper has no e4m3 instruction of a warp but a
+  // Turning operands, one word an instruction: Hopper has no e4m3 instruction of a warp but a
   // product in f16 and an addition, and a product that stays the same leaves the loop.
   __device__ void round() {
 #pragma unroll
@@ -47,7 +47,9 @@ struct MatrixBody {
 #pragma unroll
       for (auto& tile : a) {
 #pragma unroll
-        for (std::uint32_t& word : tile) word = __funnelshift_l(word, word, turn);
+        for (std::uint32_t& word : tile) {
+          if (Turning) word = __funnelshift_l(word, word, turn);
+        }
       }
 #pragma unroll
       for (int k = 0; k < accumulators; ++k) Multiply(sums[k], a[k / 4], b[k % 4]);
@@ -62,10 +64,10 @@ struct MatrixBody {
   }
 };
 
-using Bf16 = MatrixBody<float, bf16_pattern.keep, bf16_pattern.set, ip::mma_m16n8k16_bf16>;
-using F16 = MatrixBody<float, f16_pattern.keep, f16_pattern.set, ip::mma_m16n8k16_f16>;
-using I8 = MatrixBody<std::int32_t, i8_pattern.keep, i8_pattern.set, ip::mma_m16n8k32_s8>;
-using E4m3 = MatrixBody<float, e4m3_pattern.keep, e4m3_pattern.set, ip::mma_m16n8k32_e4m3>;
+using Bf16 = MatrixBody<float, false, bf16_pattern.keep, bf16_pattern.set, ip::mma_m16n8k16_bf16>;
+using F16 = MatrixBody<float, false, f16_pattern.keep, f16_pattern.set, ip::mma_m16n8k16_f16>;
+using I8 = MatrixBody<std::int32_t, false, i8_pattern.keep, i8_pattern.set, ip::mma_m16n8k32_s8>;
+using E4m3 = MatrixBody<float, true, e4m3_pattern.keep, e4m3_pattern.set, ip::mma_m16n8k32_e4m3>;
 
 constexpr double flop_k16 = 2 * 16 * 8 * 16, flop_k32 = 2 * 16 * 8 * 32;
 const RateShape shapes[] = {

@@ -105,40 +105,40 @@ void measure_stream(CalibrationRun& run, const CalibrationBuffer& buffer, Access
 }
 
 // --- rounds over a footprint ---
-constexpr int cached_in_flight = 8;
-
 struct CachedArgs {
   const uint4* from;
-  std::uint32_t words, rounds;  // a round: cached_in_flight words a thread
+  std::uint32_t words, rounds;  // a round: InFlight words a thread
   std::uint32_t never;
   std::uint32_t* sink;
 };
 
 // Thread t reads the words t, t + threads, ... modulo the footprint. ld.cg keeps them out of L1.
-__global__ __launch_bounds__(
-    block_threads, resident_blocks(cached_in_flight)) void cached_read_kernel(CachedArgs args) {
+template <int InFlight>
+__global__ __launch_bounds__(block_threads,
+                             resident_blocks(InFlight)) void cached_read_kernel(CachedArgs args) {
   const std::uint32_t step = (gridDim.x * blockDim.x) % args.words;
   std::uint32_t at = (blockIdx.x * blockDim.x + threadIdx.x) % args.words, seen = 0;
 #pragma unroll 1
   for (std::uint32_t round = 0; round < args.rounds; ++round) {
-    uint4 words[cached_in_flight];
+    uint4 words[InFlight];
 #pragma unroll
-    for (int k = 0; k < cached_in_flight; ++k) {
+    for (int k = 0; k < InFlight; ++k) {
       words[k] = __ldcg(args.from + at);
       at += step;
       if (at >= args.words) at -= args.words;
     }
 #pragma unroll
-    for (int k = 0; k < cached_in_flight; ++k) seen ^= folded(words[k]);
+    for (int k = 0; k < InFlight; ++k) seen ^= folded(words[k]);
   }
   if (seen == args.never) *args.sink = seen;
 }
 
+template <int InFlight>
 void measure_cached_read(CalibrationRun& run, const CalibrationBuffer& buffer,
-                         std::int64_t footprint) {
-  constexpr std::int64_t threads_per_sm = 1024, least_bytes = std::int64_t{4} << 30;
+                         std::int64_t footprint, std::int64_t threads_per_sm,
+                         std::int64_t least_bytes) {
   const Grid grid = grid_of(run, threads_per_sm);
-  const std::int64_t round_bytes = cached_in_flight * word_bytes * grid.blocks * grid.threads;
+  const std::int64_t round_bytes = InFlight * word_bytes * grid.blocks * grid.threads;
   CachedArgs args;
   args.from = buffer.as<uint4>();
   args.words = static_cast<std::uint32_t>(footprint / word_bytes);
@@ -146,10 +146,11 @@ void measure_cached_read(CalibrationRun& run, const CalibrationBuffer& buffer,
   args.never = 0x5eed5eed;
   args.sink = buffer.as<std::uint32_t>();
   const calibration::Times times = run.timed([&] {
-    cached_read_kernel<<<grid.blocks, grid.threads, 0, run.stream()>>>(args);
+    cached_read_kernel<InFlight><<<grid.blocks, grid.threads, 0, run.stream()>>>(args);
     check_cuda(cudaGetLastError(), "a cached read's launch");
   });
-  run.samples.cached_reads.push_back({footprint, round_bytes * args.rounds, times});
+  run.samples.cached_reads.push_back(
+      {footprint, round_bytes * args.rounds, threads_per_sm, InFlight, times});
 }
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
@@ -186,7 +187,9 @@ void measure_cached_reads(CalibrationRun& run) {
   // In 1/32 of the L2: dense where the hits end.
   for (const std::int64_t part : {1,  2,  4,  8,  12, 16, 20, 22, 24, 26, 28, 29,  30, 31,
                                   32, 33, 34, 36, 38, 40, 44, 48, 56, 64, 96, 128, 256}) {
-    measure_cached_read(run, buffer, l2 / 32 * part);
+    const std::int64_t footprint = l2 / 32 * part;
+    measure_cached_read<8>(run, buffer, footprint, 1024, 4 * gib);
+    measure_cached_read<1>(run, buffer, footprint, 128, gib);
   }
 }
 

@@ -27,12 +27,14 @@ Estimate slope_of(std::vector<std::pair<double, double>> points, std::string_vie
 // latencies that single streams below 85 % of the read rate give. ConfigError when none is below.
 Estimate loaded_latency(std::span<const StreamSample> streams, const DeviceSpec& device);
 
-// Logistic of l2_resident_share() with which the cost model comes nearest to the times of rounds
-// over footprints, with warm L2; low and high: where the fit is worse by what a 90 % interval of
-// one constant allows, errors taken as at least 1 %. ConfigError without footprints on both sides.
+// Logistic of l2_resident_share() from rounds over footprints by so few threads that each read
+// waits for nothing but its latency: the time of a byte is a + b * (1 - resident share), and a, b,
+// midpoint and exponent are fitted (least squares of the relative error). low and high: where the
+// fit is worse by what a 90 % interval of one constant allows, errors taken as at least 1 %.
+// ConfigError without footprints on both sides of the capacity, or when what misses is no slower.
 struct RollOff {
   Estimate midpoint_bytes, exponent;
 };
-RollOff l2_roll_off(std::span<const CachedReadSample> reads, const DeviceSpec& device);
+RollOff l2_roll_off(std::span<const CachedReadSample> reads, Bytes capacity);
 
 }  // namespace indexpool::calibration

@@ -5,49 +5,58 @@
 #include <fmt/format.h>
 
 #include "indexpool/model/calibration/fits.hpp"
-#include "indexpool/model/cost_numbers.hpp"
+#include "indexpool/model/cost.hpp"
 #include "indexpool/model/error.hpp"
 
 namespace indexpool::calibration {
 namespace {
 
 constexpr double least_exponent = 2, most_exponent = 200;
-constexpr double sector_bytes = 32;
 // A run repeats to about this, however well the logistic fits.
 constexpr double least_error = 0.01;
 constexpr double interval_90 = 2.706;  // of chi squared with one degree of freedom
 
-double log_squared(double ratio) { return std::log(ratio) * std::log(ratio); }
-
+// Sum of squared relative errors of a + b * (1 - resident share), a and b at their best.
 class Objective {
  public:
-  Objective(std::span<const CachedReadSample> reads, const DeviceSpec& device)
-      : reads_(reads), device_(device) {}
-
-  double operator()(double midpoint, double exponent) {
-    device_.l2_residency_bytes = {midpoint, midpoint, midpoint, "tried"};
-    device_.l2_residency_exponent = {exponent, exponent, exponent, "tried"};
-    double cost = 0;
-    for (const CachedReadSample& read : reads_) {
-      const double rounds =
-          static_cast<double>(read.bytes) / static_cast<double>(read.footprint_bytes);
-      cost += log_squared(round_seconds(read) * rounds / read.seconds.median);
+  explicit Objective(std::span<const CachedReadSample> reads) {
+    for (const CachedReadSample& read : reads) {
+      points_.push_back(
+          {Bytes(read.footprint_bytes), read.seconds.median / static_cast<double>(read.bytes)});
     }
-    return cost;
   }
+
+  double operator()(double midpoint, double exponent) { return fitted(midpoint, exponent).cost; }
+  // How much longer a byte takes that is not resident.
+  double surplus(double midpoint, double exponent) { return fitted(midpoint, exponent).surplus; }
 
  private:
-  double round_seconds(const CachedReadSample& read) const {
-    Work work;
-    work.unique_read = work.traffic.global_load = Bytes(read.footprint_bytes);
-    work.traffic.load_sectors = read.footprint_bytes / static_cast<std::int64_t>(sector_bytes);
-    work.launches = 0;
-    CostOptions warm;
-    warm.warm_l2 = true;
-    return predict_numbers(work, device_, warm).time.value;
+  struct Point {
+    Bytes footprint;
+    double seconds;
+  };
+  struct Line {
+    double surplus, cost;
+  };
+
+  // Normal equations of two unknowns, each row divided by its time.
+  Line fitted(double midpoint, double exponent) {
+    device_.l2_residency_bytes.value = midpoint;
+    device_.l2_residency_exponent.value = exponent;
+    double ss = 0, sm = 0, mm = 0, s = 0, m = 0;
+    for (const Point& point : points_) {
+      const double scale = 1 / point.seconds;
+      const double missing = (1 - l2_resident_share(point.footprint, device_)) * scale;
+      ss += scale * scale, sm += scale * missing, mm += missing * missing;
+      s += scale, m += missing;
+    }
+    const double determinant = ss * mm - sm * sm;
+    if (!(determinant > 1e-12 * ss * mm)) return {0, static_cast<double>(points_.size())};
+    const double a = (s * mm - m * sm) / determinant, b = (m * ss - s * sm) / determinant;
+    return {b, static_cast<double>(points_.size()) - a * s - b * m};
   }
 
-  std::span<const CachedReadSample> reads_;
+  std::vector<Point> points_;
   DeviceSpec device_;
 };
 
@@ -109,24 +118,27 @@ double end_of_interval(Objective& cost, const Point& best, double limit, bool mi
 
 }  // namespace
 
-RollOff l2_roll_off(std::span<const CachedReadSample> reads, const DeviceSpec& device) {
-  const double capacity = static_cast<double>(device.l2_capacity.value);
+RollOff l2_roll_off(std::span<const CachedReadSample> reads, Bytes capacity) {
+  const auto bytes = static_cast<double>(capacity.value);
   const auto footprints = [&](double low, double high) {
     return std::count_if(reads.begin(), reads.end(), [&](const CachedReadSample& read) {
-      const double share = static_cast<double>(read.footprint_bytes) / capacity;
+      const double share = static_cast<double>(read.footprint_bytes) / bytes;
       return share > low && share <= high;
     });
   };
   if (footprints(0, 0.75) < 2 || footprints(0.5, 1.5) < 4 || footprints(1.5, 1e9) < 2) {
     throw ConfigError(fmt::format(
-        "the L2's roll-off needs footprints on both sides of its {:.4g} bytes: at least 2 up to "
-        "0.75, 4 from 0.5 to 1.5 and 2 above 1.5 of it; found {}, {} and {}",
-        capacity, footprints(0, 0.75), footprints(0.5, 1.5), footprints(1.5, 1e9)));
+        "the L2's roll-off needs rounds by few threads on both sides of its {:.4g} bytes: at least "
+        "2 footprints up to 0.75, 4 from 0.5 to 1.5 and 2 above 1.5 of it; found {}, {} and {}",
+        bytes, footprints(0, 0.75), footprints(0.5, 1.5), footprints(1.5, 1e9)));
   }
-  Objective cost(reads, device);
-  Point best{capacity, 10, cost(capacity, 10)};
+  Objective cost(reads);
+  Point best{bytes, 10, cost(bytes, 10)};
   best = least_on_grids(cost, best, std::log(2.5), std::log(12));
-  const double freedom = static_cast<double>(std::max<std::size_t>(reads.size(), 3) - 2);
+  if (!(cost.surplus(best.midpoint, best.exponent) > 0)) {
+    throw ConfigError("the L2's roll-off: rounds over large footprints take no longer a byte");
+  }
+  const double freedom = static_cast<double>(std::max<std::size_t>(reads.size(), 5) - 4);
   const double variance = std::max(best.cost / freedom, least_error * least_error);
   const double limit = best.cost + interval_90 * variance;
   const auto end = [&](bool midpoint_held, int direction) {

@@ -131,12 +131,16 @@ StreamSample read_stream(const JsonValue& value) {
 Json json_of(const CachedReadSample& sample) {
   return {{"footprint_bytes", sample.footprint_bytes},
           {"bytes", sample.bytes},
+          {"threads_per_sm", sample.threads_per_sm},
+          {"accesses_in_flight", sample.accesses_in_flight},
           {"seconds", json_of(sample.seconds)}};
 }
 
 CachedReadSample read_cached(const JsonValue& value) {
-  const JsonObject object = value.object({"footprint_bytes", "bytes", "seconds"});
-  return {count(object["footprint_bytes"]), count(object["bytes"]), read_times(object["seconds"])};
+  const JsonObject object =
+      value.object({"footprint_bytes", "bytes", "threads_per_sm", "accesses_in_flight", "seconds"});
+  return {count(object["footprint_bytes"]), count(object["bytes"]), count(object["threads_per_sm"]),
+          count(object["accesses_in_flight"]), read_times(object["seconds"])};
 }
 
 Json json_of(const ChainSample& sample) {

@@ -41,12 +41,16 @@ struct StreamSample {
   bool operator==(const StreamSample&) const = default;
 };
 
-// Reads that go round and round a footprint, past the L1.
+// Reads that go round and round a footprint, past the L1. Many in flight reach what the L2 can pass
+// on; with few, the time of each is the mean of two latencies, by the share that is resident.
 struct CachedReadSample {
   std::int64_t footprint_bytes = 0;
   std::int64_t bytes = 0;  // read in all rounds
+  std::int64_t threads_per_sm = 0;
+  std::int64_t accesses_in_flight = 0;
   Times seconds;
 
+  std::int64_t in_flight_bytes_per_sm() const { return 16 * threads_per_sm * accesses_in_flight; }
   bool operator==(const CachedReadSample&) const = default;
 };
 
