@@ -100,10 +100,12 @@ std::vector<Record> run_grid(const timing::Grid& grid, const MeasureCommandOptio
 reports::Table counter_table(const std::vector<Record>& records) {
   reports::Table table{{{"kernel", "kernel"},
                         {"point", "point"},
-                        {"declared_bytes", "declared", true},
-                        {"dram_read_bytes", "DRAM read", true},
-                        {"dram_write_bytes", "DRAM written", true},
-                        {"dram_over_declared", "DRAM / declared", true},
+                        {"unique_bytes", "each byte once", true},
+                        {"predicted_dram_bytes", "predicted DRAM", true},
+                        {"dram_read_bytes", "read", true},
+                        {"dram_write_bytes", "written", true},
+                        {"dram_over_predicted", "DRAM / predicted", true},
+                        {"instructions_over_declared", "instructions / declared", true},
                         {"status", "status"}},
                        {}};
   const auto megabytes = [](double bytes) {
@@ -111,12 +113,18 @@ reports::Table counter_table(const std::vector<Record>& records) {
   };
   for (const Record& record : records) {
     const auto& values = record.values;
-    const double ratio = values.at("dram_over_declared");
+    const auto ratio = [&](const char* name) {
+      const auto found = values.find(name);
+      return found == values.end()
+                 ? reports::Cell()
+                 : reports::Cell(fmt::format("{:.4f}", found->second), found->second);
+    };
     table.rows.push_back(
         {record.implementation, record.case_name,
          megabytes(values.at("work_unique_read_bytes") + values.at("work_unique_write_bytes")),
+         megabytes(static_cast<double>(record.prediction->hbm_bytes.value)),
          megabytes(values.at("dram_read_bytes")), megabytes(values.at("dram_write_bytes")),
-         reports::Cell(fmt::format("{:.4f}", ratio), ratio),
+         ratio("dram_over_predicted"), ratio("instructions_over_declared"),
          reports::status_cell(record.verdict.status)});
   }
   return table;

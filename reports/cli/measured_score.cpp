@@ -45,8 +45,8 @@ Resource resource_of(const std::string& term) {
   if (term == "launch") return Resource::fixed;
   if (term == "hbm") return Resource::hbm;
   if (term == "l2") return Resource::l2;
-  if (term == "matrix" || term == "f32" || term == "shared") return Resource::matrix;
-  return Resource::serial;
+  if (term == "latency" || term == "serial") return Resource::serial;
+  return Resource::matrix;  // what SMs do: matrix, f32, shared, issue
 }
 
 KernelEstimate estimate_of(const Prediction& prediction) {

@@ -46,21 +46,25 @@ void store_metrics(const CountedLaunch& launch, Record& record) {
   }
 }
 
+double dram_bytes(const Record& record) {
+  return record.values.at("dram_read_bytes") + record.values.at("dram_write_bytes");
+}
+
 Check check_dram(const Record& record, const Work& work, const DeviceSpec& device,
                  const CounterOptions& options) {
   Tally tally("dram_bytes");
-  const double declared = static_cast<double>((work.unique_read + work.unique_write).value);
-  const double counted = record.values.at("dram_read_bytes") + record.values.at("dram_write_bytes");
-  if (declared < static_cast<double>(options.least_judged.value)) {
-    tally.note(fmt::format("{:.4g} MB are less than is judged", declared / 1e6));
+  const double expected = static_cast<double>(record.prediction->hbm_bytes.value);
+  const double counted = dram_bytes(record);
+  if (work.unique_read + work.unique_write < options.least_judged) {
+    tally.note(fmt::format("{:.4g} MB are less than is judged", expected / 1e6));
     return std::move(tally).finish();
   }
   const double kept = static_cast<double>(std::min(work.unique_write, device.l2_capacity).value);
-  const double low = (declared - kept) * (1 - options.tolerance);
-  const double high = declared * (1 + options.tolerance);
+  const double low = (expected - kept) * (1 - options.tolerance);
+  const double high = expected * (1 + options.tolerance);
   tally.compare(counted >= low && counted <= high, [&] {
-    return fmt::format("{:.6g} MB passed between DRAM and L2, {:.6g} MB are declared: {:+.2f} %",
-                       counted / 1e6, declared / 1e6, (counted / declared - 1) * 100);
+    return fmt::format("{:.6g} MB passed between DRAM and L2, {:.6g} MB are predicted: {:+.2f} %",
+                       counted / 1e6, expected / 1e6, (counted / expected - 1) * 100);
   });
   return std::move(tally).finish();
 }
@@ -98,10 +102,12 @@ std::vector<Record> counter_records(const Grid& grid, const std::vector<CountedL
     const Work work = declared_work(point, grid.geometry);
     store_work(work, record);
     store_metrics(launches[i], record);
-    const double declared = static_cast<double>((work.unique_read + work.unique_write).value);
-    record.values["dram_over_declared"] =
-        (record.values["dram_read_bytes"] + record.values["dram_write_bytes"]) / declared;
     record.prediction = predict(work, device);
+    record.values["dram_over_predicted"] =
+        dram_bytes(record) / static_cast<double>(record.prediction->hbm_bytes.value);
+    if (work.warp_instructions > 0 && record.values.contains("warp_instructions"))
+      record.values["instructions_over_declared"] =
+          record.values["warp_instructions"] / work.warp_instructions;
     record.verdict = assemble({check_dram(record, work, device, options)});
     records.push_back(std::move(record));
   }

@@ -81,6 +81,8 @@ void store_work(const Work& work, Record& record) {
   store("threads_per_block", static_cast<double>(work.threads_per_block));
   store("blocks_per_sm", static_cast<double>(work.blocks_per_sm));
   store("in_flight_per_block_bytes", static_cast<double>(work.in_flight_per_block.value));
+  store("idle_blocks", static_cast<double>(work.idle_blocks));
+  store("warp_instructions", work.warp_instructions);
   store("serial_latency_s", work.serial_latency.value);
   record.declared = work.traffic;
 }

@@ -90,8 +90,8 @@ class CounterTable {
     CountedLaunch out;
     out.function = line.cells[kernel_];
     for (std::size_t i = 0; i < line.cells.size(); ++i) {
-      // Metrics of the hardware are named unit__what.how.
-      if (heading()[i].find("__") == std::string::npos) continue;
+      // Metrics are named unit__what.how; the profiler adds attributes of the device and the like.
+      if (!heading()[i].ends_with(".sum")) continue;
       out.metrics[heading()[i]] = number(line, i) * factor(i);
     }
     return out;

@@ -89,7 +89,7 @@ TEST(Counters, DramBytesWithinThreePercentHold) {
   EXPECT_EQ(one.record(one.read() * 1.028, one.written()).verdict.status, Status::passed);
   const Record over = one.record(one.read() * 1.04, one.written());
   EXPECT_EQ(over.verdict.status, Status::failed);
-  EXPECT_NE(over.verdict.reason.find("are declared: +3.7"), std::string::npos)
+  EXPECT_NE(over.verdict.reason.find("are predicted: +3.7"), std::string::npos)
       << over.verdict.reason;
   EXPECT_EQ(one.record(one.read() * 0.96, one.written() * 0.0).verdict.status, Status::failed);
 }
