@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "indexpool/model/calibration/golden_section.hpp"
 #include "indexpool/model/cost.hpp"
 #include "indexpool/model/error.hpp"
 
@@ -23,27 +24,6 @@ double quantile(const std::vector<double>& sorted, double fraction) {
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return std::lerp(sorted[below], sorted[above], at - static_cast<double>(below));
-}
-
-// Where `cost` of one logarithm is least, by golden section between low and high.
-template <class Cost>
-double least_between(double low, double high, Cost cost) {
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  double a = std::log(low), b = std::log(high);
-  double c = b - golden * (b - a), d = a + golden * (b - a);
-  double at_c = cost(std::exp(c)), at_d = cost(std::exp(d));
-  for (int i = 0; i < 100; ++i) {
-    if (at_c < at_d) {
-      b = d, d = c, at_d = at_c;
-      c = b - golden * (b - a);
-      at_c = cost(std::exp(c));
-    } else {
-      a = c, c = d, at_c = at_d;
-      d = a + golden * (b - a);
-      at_d = cost(std::exp(d));
-    }
-  }
-  return std::exp((a + b) / 2);
 }
 
 double rate_of(const StreamSample& stream) {
@@ -120,7 +100,7 @@ Estimate loaded_latency(std::span<const StreamSample> streams, const DeviceSpec&
                     "B/s; the latency under load needs streams of few threads",
                     reads.size(), 100 * telling_share, peak));
   }
-  const double value = least_between(shortest_latency_s, longest_latency_s, [&](double latency) {
+  const double value = golden_section(shortest_latency_s, longest_latency_s, [&](double latency) {
     double cost = 0;
     for (const StreamSample& read : reads) {
       cost += squared_log(modelled_rate(read, device, latency) / rate_of(read));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/model/calibration/fits.hpp"
+#include "indexpool/model/calibration/golden_section.hpp"
 #include "indexpool/model/cost.hpp"
 #include "indexpool/model/error.hpp"
 
@@ -86,32 +87,35 @@ Point least_on_grids(Objective& cost, Point best, double midpoint_width, double 
   return best;
 }
 
-// The least cost with one constant held, over a grid of the other.
-double profile(Objective& cost, const Point& best, double midpoint, double exponent,
-               bool midpoint_held) {
-  double least = cost(midpoint, exponent);
-  for (int i = -30; i <= 30; ++i) {
-    const double factor = std::exp(i * (midpoint_held ? 0.1 : 0.01));
-    least =
-        std::min(least, midpoint_held ? cost(midpoint, std::clamp(best.exponent * factor,
-                                                                  least_exponent, most_exponent))
-                                      : cost(best.midpoint * factor, exponent));
+// The least cost with one constant held.
+double profile(Objective& cost, const Point& best, double held, bool midpoint_held) {
+  if (midpoint_held) {
+    const double other = golden_section(least_exponent, most_exponent,
+                                        [&](double exponent) { return cost(held, exponent); });
+    return cost(held, other);
   }
-  return least;
+  const double other = golden_section(best.midpoint / 1.5, best.midpoint * 1.5,
+                                      [&](double midpoint) { return cost(midpoint, held); });
+  return cost(other, held);
 }
 
-// Walks away from the best point until the profile passes `limit`.
+// Walks away from the best point until the profile passes `limit`, then halves the last step.
 double end_of_interval(Objective& cost, const Point& best, double limit, bool midpoint_held,
                        int direction) {
-  const double step = std::exp(direction * (midpoint_held ? 0.005 : 0.05));
+  const auto inside = [&](double at) {
+    const bool possible = midpoint_held || (at >= least_exponent && at <= most_exponent);
+    return possible && profile(cost, best, at, midpoint_held) <= limit;
+  };
   double at = midpoint_held ? best.midpoint : best.exponent;
-  for (int i = 0; i < 200; ++i) {
-    const double next = at * step;
-    if (!midpoint_held && (next < least_exponent || next > most_exponent)) break;
-    const double least = midpoint_held ? profile(cost, best, next, best.exponent, midpoint_held)
-                                       : profile(cost, best, best.midpoint, next, midpoint_held);
-    if (least > limit) break;
-    at = next;
+  double step = midpoint_held ? 0.02 : 0.1;
+  int walked = 0;
+  constexpr int most_steps = 50;
+  for (; walked < most_steps && inside(at * std::exp(direction * step)); ++walked) {
+    at *= std::exp(direction * step);
+  }
+  for (int halving = 0; halving < 6; ++halving) {
+    step /= 2;
+    if (inside(at * std::exp(direction * step))) at *= std::exp(direction * step);
   }
   return at;
 }
@@ -128,9 +132,9 @@ RollOff l2_roll_off(std::span<const CachedReadSample> reads, Bytes capacity) {
   };
   if (footprints(0, 0.75) < 2 || footprints(0.5, 1.5) < 4 || footprints(1.5, 1e9) < 2) {
     throw ConfigError(fmt::format(
-        "the L2's roll-off needs rounds by few threads on both sides of its {:.4g} bytes: at least "
+        "the L2's roll-off needs rounds by few threads on both sides of its {:.4g} MB: at least "
         "2 footprints up to 0.75, 4 from 0.5 to 1.5 and 2 above 1.5 of it; found {}, {} and {}",
-        bytes, footprints(0, 0.75), footprints(0.5, 1.5), footprints(1.5, 1e9)));
+        bytes / 1e6, footprints(0, 0.75), footprints(0.5, 1.5), footprints(1.5, 1e9)));
   }
   Objective cost(reads);
   Point best{bytes, 10, cost(bytes, 10)};
