@@ -11,9 +11,10 @@ namespace {
 
 // A section is a row; a new one is a new function and a word here.
 constexpr std::string (*sections[])(const ReportInput&) = {
-    verdict_section,  comparison_section,  forecast_section, repeat_section,
-    problems_section, utilisation_section, curves_section,   pipeline_section,
-    records_section,  environment_section, glossary_section};
+    verdict_section,     comparison_section,  forecast_section,  repeat_section,
+    problems_section,    utilisation_section, curves_section,    roofline_section,
+    pipeline_section,    hierarchy_section,   attached_sections, records_section,
+    environment_section, glossary_section};
 
 // A status gets its badge; a name that was cut is whole in the tooltip.
 std::string cell_markup(const Cell& cell) {

@@ -95,21 +95,6 @@ std::string plot_figure(const std::string& plot, const std::vector<Curve>& curve
       escape_xml(text.heading), text.note, picture, html_table(curve_table(curves)));
 }
 
-// Graphviz writes a whole XML document; inside HTML only its <svg> element counts, and the name
-// spaces are implied.
-std::string inline_svg(std::string svg) {
-  const std::size_t start = svg.find("<svg");
-  if (start == std::string::npos) return "";
-  svg.erase(0, start);
-  const std::size_t end = svg.find('>');
-  for (std::size_t at = svg.find(" xmlns"); at < end; at = svg.find(" xmlns")) {
-    const std::size_t open = svg.find('"', at), close = svg.find('"', open + 1);
-    if (close == std::string::npos) return "";
-    svg.erase(at, close + 1 - at);
-  }
-  return svg;
-}
-
 }  // namespace
 
 std::string problems_section(const ReportInput& input) {
@@ -148,15 +133,7 @@ std::string curves_section(const ReportInput& input) {
 
 std::string pipeline_section(const ReportInput& input) {
   if (input.records.empty()) return "";
-  const std::string dot = pipeline_dot(input.records);
-  const std::string picture = inline_svg(svg_from_dot(dot));
-  if (picture.empty()) {
-    return section("pipeline", "Pipeline",
-                   "<p class=\"note\">Graphviz is not installed, so this is the graph's source "
-                   "(pipeline.dot).</p>\n<pre>" +
-                       escape_xml(dot) + "</pre>\n");
-  }
-  return section("pipeline", "Pipeline", "<div class=\"pipeline\">\n" + picture + "</div>\n");
+  return section("pipeline", "Pipeline", graph_markup(pipeline_dot(input.records), "pipeline"));
 }
 
 std::string records_section(const ReportInput& input) {

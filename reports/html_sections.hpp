@@ -20,7 +20,10 @@ std::string repeat_section(const ReportInput& input);
 std::string problems_section(const ReportInput& input);
 std::string utilisation_section(const ReportInput& input);
 std::string curves_section(const ReportInput& input);
+std::string roofline_section(const ReportInput& input);
 std::string pipeline_section(const ReportInput& input);
+std::string hierarchy_section(const ReportInput& input);
+std::string attached_sections(const ReportInput& input);
 std::string records_section(const ReportInput& input);
 std::string environment_section(const ReportInput& input);
 std::string glossary_section(const ReportInput& input);
@@ -29,6 +32,8 @@ std::string_view style_sheet();
 std::string html_start(std::string_view title);  // up to and with <main>
 inline constexpr std::string_view html_end = "</main>\n</body>\n</html>\n";
 std::string html_table(const Table& table);  // every cell escaped, statuses as badges
+// The picture that Graphviz made of `dot`, in a <div> of that class; its source without Graphviz.
+std::string graph_markup(const std::string& dot, std::string_view name);
 std::string status_badge(Status status);
 std::string section(std::string_view id, std::string_view heading, std::string_view body);
 

@@ -41,7 +41,9 @@ std::string score_html(const ScorePage& page) {
          section("scatter", "Predicted against measured", pictures(page)) +
          section("errors", "Errors by kernel and by what limits it", html_table(page.errors)) +
          section("worst", "Held-out rows missed by most", html_table(page.worst)) +
-         section("constants", "What was fitted", html_table(page.constants)) +
+         (page.constants.rows.empty()
+              ? ""
+              : section("constants", "What was fitted", html_table(page.constants))) +
          section("repeat", "How to repeat it",
                  fmt::format("<pre><code>{}</code></pre>\n", escape_xml(page.command))) +
          std::string(html_end);

@@ -190,6 +190,11 @@ std::vector<Forecast> forecasts(const std::vector<Record>& records) {
     forecast.layers = static_cast<std::int64_t>(value_or(record, "indexer_layers", 1));
     forecast.load_bytes = value_or(record, "predicted_load_bytes", 0);
     forecast.store_bytes = value_or(record, "predicted_store_bytes", 0);
+    forecast.hbm_bytes = static_cast<double>(record.prediction->hbm_bytes.value);
+    forecast.l2_bytes = value_or(record, "predicted_l2_bytes", 0);
+    forecast.shared_bytes = value_or(record, "predicted_shared_bytes", 0);
+    forecast.matrix_flop = value_or(record, "predicted_matrix_flop", 0);
+    forecast.f32_flop = value_or(record, "predicted_f32_flop", 0);
     const Key key{forecast.tokens, forecast.prediction.device, operation_rank(record.op), record.op,
                   record.implementation};
     found.emplace(key, std::move(forecast));

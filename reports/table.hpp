@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "indexpool/model/record.hpp"
-#include "indexpool/reports/report.hpp"
 
 namespace indexpool::reports {
 
@@ -34,6 +34,8 @@ struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
 };
+
+enum class Format { table, json, csv, md };
 
 // table: aligned columns, ANSI colours when `colour`. json: an array of objects. csv: RFC 4180 with
 // a heading line. md: a GitHub table. Every format ends with a line break.

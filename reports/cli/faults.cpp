@@ -52,6 +52,8 @@ void write_files(const FaultsOptions& options, const fault::Campaign& campaign,
   const std::filesystem::path folder = options.out;
   write_text(folder / "coverage.csv",
              reports::render(coverage_by_layer(campaign), reports::Format::csv));
+  write_text(folder / "coverage.json",
+             reports::render(coverage_by_layer(campaign), reports::Format::json));
   write_text(folder / "coverage.md", for_people(campaign, records, reports::Format::md, false));
   reports::write_report(
       folder,
@@ -105,7 +107,7 @@ std::function<int()> declare_faults(CLI::App& app) {
                  "threads (0: one per core); the numbers stay the same")
       ->capture_default_str();
   app.add_option("--out", options->out,
-                 "folder for the report, records.jsonl, coverage.md and .csv");
+                 "folder for the report, records.jsonl, coverage.md, .csv and .json");
   options->format.declare(app);
   return [options] { return faults_with(*options); };
 }

@@ -55,6 +55,20 @@ std::vector<Record> verify_golden(const Case& test_case, const fs::path& path, P
   return verify::verify_case(test_case, how);
 }
 
+// As report.hpp names them.
+void store_work(const Work& work, std::map<std::string, double>& values) {
+  constexpr double sector_bytes = 32, pass_bytes = 128;
+  const Traffic& traffic = work.traffic;
+  values["predicted_load_bytes"] = static_cast<double>(work.unique_read.value);
+  values["predicted_store_bytes"] = static_cast<double>(work.unique_write.value);
+  values["predicted_l2_bytes"] =
+      sector_bytes * static_cast<double>(traffic.load_sectors + traffic.store_sectors);
+  values["predicted_shared_bytes"] =
+      pass_bytes * static_cast<double>(traffic.shared_wavefronts + traffic.shuffles);
+  values["predicted_matrix_flop"] = work.matrix_flop.value;
+  values["predicted_f32_flop"] = work.f32_flop.value;
+}
+
 // To the record of the same operation and kernel; a kernel the case did not need gets a record that
 // says so.
 void attach(std::vector<Record>& records, const OperationForecast& forecast, std::int64_t tokens,
@@ -73,11 +87,9 @@ void attach(std::vector<Record>& records, const OperationForecast& forecast, std
     record.repeat = "indexpool predict --model " + model.name;
     found = records.insert(records.end(), std::move(record));
   }
-  const Work& work = forecast.work;
   found->prediction = forecast.prediction;
   found->values["predicted_tokens"] = static_cast<double>(tokens);
-  found->values["predicted_load_bytes"] = static_cast<double>(work.unique_read.value);
-  found->values["predicted_store_bytes"] = static_cast<double>(work.unique_write.value);
+  store_work(forecast.work, found->values);
   found->values["indexer_layers"] = static_cast<double>(model.indexer_layers);
 }
 
@@ -132,6 +144,7 @@ int run_with(const RunOptions& options) {
   input.title = fmt::format("Pooled indexer of {}, side by side", model.name);
   input.curves = context_curves(model, device);
   input.command = command_of(options);
+  input.device = device;
   reports::write_report(options.out, input);
   note("report: " + options.out + "/report.html");
   print_records(input.records, format);

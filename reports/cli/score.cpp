@@ -81,24 +81,6 @@ void deliver(const ScoreCommandOptions& options, const std::string& text) {
   }
 }
 
-// Records of our own kernels: the cost model predicts them, and nothing is fitted.
-int score_measured(const ScoreCommandOptions& options, reports::Format format) {
-  if (options.fit || !options.constants.empty() || !options.save.empty()) {
-    throw ConfigError(options.table +
-                      ": --fit, --constants and --save are of no use for records of indexpool "
-                      "measure: the cost model has no constants of a kernel");
-  }
-  const std::vector<Record> records = read_records(options.table);
-  const DeviceSpec device =
-      load_device(options.device.empty() ? device_of(records, options.table) : options.device);
-  const MeasuredScore measured = score_records(records, options.table, device);
-  if (!options.rows.empty())
-    write_text(options.rows, render(measured_rows(measured), reports::Format::csv));
-  deliver(options,
-          measured_text(measured, format, options.explain, options.out.empty() && colour_wanted()));
-  return exit_passed;
-}
-
 std::string command_of(const ScoreCommandOptions& options) {
   const ScoreCommandOptions standard;
   std::string command = "indexpool score " + shell_quoted(options.table);
@@ -115,6 +97,31 @@ std::string command_of(const ScoreCommandOptions& options) {
   option("--constants", options.constants);
   option("--html", options.html);
   return command;
+}
+
+void write_page(const ScoreCommandOptions& options, const Score& score) {
+  if (options.html.empty()) return;
+  write_text(options.html, reports::score_html(score_page_of(score, command_of(options))));
+  note("page: " + options.html);
+}
+
+// Records of our own kernels: the cost model predicts them, and nothing is fitted.
+int score_measured(const ScoreCommandOptions& options, reports::Format format) {
+  if (options.fit || !options.constants.empty() || !options.save.empty()) {
+    throw ConfigError(options.table +
+                      ": --fit, --constants and --save are of no use for records of indexpool "
+                      "measure: the cost model has no constants of a kernel");
+  }
+  const std::vector<Record> records = read_records(options.table);
+  const DeviceSpec device =
+      load_device(options.device.empty() ? device_of(records, options.table) : options.device);
+  const MeasuredScore measured = score_records(records, options.table, device);
+  if (!options.rows.empty())
+    write_text(options.rows, render(measured_rows(measured), reports::Format::csv));
+  write_page(options, measured.score);
+  deliver(options,
+          measured_text(measured, format, options.explain, options.out.empty() && colour_wanted()));
+  return exit_passed;
 }
 
 int score_with(const ScoreCommandOptions& options) {
@@ -136,10 +143,7 @@ int score_with(const ScoreCommandOptions& options) {
   if (!options.save.empty()) write_text(options.save, to_json(score.constants));
   if (!options.rows.empty())
     write_text(options.rows, render(row_table(score), reports::Format::csv));
-  if (!options.html.empty()) {
-    write_text(options.html, reports::score_html(score_page_of(score, command_of(options))));
-    note("page: " + options.html);
-  }
+  write_page(options, score);
   const std::string text =
       score_text(score, device, format, options.explain, options.out.empty() && colour_wanted());
   deliver(options, text);

@@ -58,6 +58,10 @@ std::vector<std::string> provenance_of(const Score& score) {
   if (table.skipped > 0) {
     out.push_back(fmt::format("{} more rows are left out: {}.", table.skipped, table.skipped_why));
   }
+  if (score.constants.implementations.empty()) {
+    out.emplace_back("Nothing is fitted to these times: every row is held out.");
+    return out;
+  }
   out.push_back(fmt::format("Constants {} ({}): {}. {}.", score.constants.name,
                             score.fitted_here ? "fitted now" : "given", score.constants.provenance,
                             score.constants.source));
