@@ -1,5 +1,6 @@
 // Rows of a whole step: groups of operations, and each operation term by term.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -105,6 +106,30 @@ void PredictTables::add_operation(std::int64_t tokens, const std::string& phase,
   }
 }
 
+// What makes each column's sum the step's.
+void PredictTables::add_hidden(std::int64_t tokens, const std::string& phase,
+                               const step::StepForecast& forecast) {
+  Seconds low, high;
+  for (const step::OperationForecast& each : forecast.operations) {
+    low += each.low;
+    high += each.high;
+  }
+  const auto saved = [](Seconds sum, Seconds whole) {
+    const Seconds time = whole - sum;
+    if (std::abs(time.value) < 1e-9 * sum.value) return time_cell(Seconds(0));
+    return Cell(fmt::format("-{}", reports::format_seconds(-time.value)), time.value);
+  };
+  Row& row = add_row(tokens, phase, "time");
+  row.what = "hidden by a second stream";
+  row.time = saved(forecast.time + forecast.hidden, forecast.time);
+  row.low = saved(low, forecast.low);
+  row.high = saved(high, forecast.high);
+  row.time_share = share_cell(forecast.hidden * -1.0, forecast.time);
+  row.formula =
+      "two lanes run beside each other, no faster than what both ask of HBM and matrix units; "
+      "at the slowest one after the other";
+}
+
 void PredictTables::add_step(std::int64_t tokens, const std::string& phase,
                              const step::StepForecast& forecast, const DeviceSpec& device,
                              bool explain) {
@@ -126,14 +151,7 @@ void PredictTables::add_step(std::int64_t tokens, const std::string& phase,
     row.what = "indexer: " + each.name;
     row.limit = Cell("no kernel: " + each.refusal);
   }
-  if (forecast.hidden.value > 0) {
-    Row& row = add_row(tokens, phase, "time");
-    row.what = "hidden by a second stream";
-    row.time = {"-" + reports::format_seconds(forecast.hidden.value), -forecast.hidden.value};
-    row.time_share = share_cell(forecast.hidden * -1.0, forecast.time);
-    row.formula =
-        "lanes run beside each other, no faster than what both ask of HBM and matrix units";
-  }
+  if (forecast.hidden.value > 0) add_hidden(tokens, phase, forecast);
   Row& total = add_row(tokens, phase, "time");
   total.what = forecast.complete ? "whole step" : "whole step, without the indexer's kernels";
   total.bytes = bytes_cell(static_cast<double>(forecast.hbm_bytes.value));

@@ -40,6 +40,8 @@ class PredictTables {
   Row& add_row(std::int64_t tokens, const std::string& phase, const char* kind);
   void add_operation(std::int64_t tokens, const std::string& phase,
                      const step::OperationForecast& operation, const DeviceSpec& device);
+  void add_hidden(std::int64_t tokens, const std::string& phase,
+                  const step::StepForecast& forecast);
   std::vector<reports::Cell> cells(const Row& row) const;
   reports::Table table(const std::vector<std::size_t>& columns,
                        bool (*wanted)(const Row& row)) const;
