@@ -82,4 +82,13 @@ void Planner::end_section(std::string main_group) {
   group = std::move(main_group);
 }
 
+std::int64_t heads_here(const Planner& p) {
+  return std::max<std::int64_t>(1, p.a.num_attention_heads / p.ranks());
+}
+
+Stream norm_and_store(std::int64_t elements, std::int64_t stored_bytes, Bytes parameters) {
+  return {
+      elements * bf16_bytes, elements * bf16_bytes + stored_bytes, parameters, 0, 8 * elements, 2};
+}
+
 }  // namespace indexpool::step

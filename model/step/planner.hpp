@@ -62,7 +62,12 @@ struct Planner {
   void end_section(std::string main_group);
 };
 
+std::int64_t heads_here(const Planner& planner);  // query heads of a rank
+// Norm, rotation, and the store into the cache: two launches over a row's elements.
+Stream norm_and_store(std::int64_t elements, std::int64_t stored_bytes, Bytes parameters);
+
 void plan_attention(Planner& planner, Tensors& tensors, const LayerSpec& layer);
+void plan_latent(Planner& planner, Tensors& tensors, const LayerSpec& layer);
 void plan_linear(Planner& planner, Tensors& tensors, const LayerSpec& layer);
 // `routed` are the tensors of routed experts, none for a dense part.
 void plan_feed_forward(Planner& planner, Tensors& tensors, Tensors& routed, MlpKind kind);

@@ -73,8 +73,7 @@ std::string limit_name(const std::string& resource) {
 
 class Forecaster {
  public:
-  Forecaster(const Plan& plan, const Machine& machine, StepForecast& out)
-      : plan_(plan), machine_(machine), out_(out) {}
+  Forecaster(const Machine& machine, StepForecast& out) : machine_(machine), out_(out) {}
 
   void add(const Operation& operation, const Size& size, const std::vector<Declared>& declared) {
     if (std::holds_alternative<IndexerKernels>(operation.shape)) {
@@ -139,19 +138,16 @@ class Forecaster {
     next.high = next.prediction.high * count;
     const auto add = [count](Bytes& sum, Bytes bytes) {
       const double total = real(sum.value) + count * real(bytes.value);
-      sum = total < 0x1p62 ? Bytes(sum.value + next_bytes(bytes, count))
-                           : Bytes(std::numeric_limits<std::int64_t>::max());
+      constexpr double limit = 0x1p62;  // a sum beyond stays there
+      sum = total < limit ? Bytes(sum.value + bytes.value * static_cast<std::int64_t>(count))
+                          : Bytes(std::numeric_limits<std::int64_t>::max());
     };
     add(out_.reads.parameters, next.reads.parameters);
     add(out_.reads.cache, next.reads.cache);
     add(out_.hbm_bytes, next.prediction.hbm_bytes);
     out_.operations.push_back(std::move(next));
   }
-  static std::int64_t next_bytes(Bytes bytes, double count) {
-    return bytes.value * static_cast<std::int64_t>(count);
-  }
 
-  const Plan& plan_;
   const Machine& machine_;
   StepForecast& out_;
 };
@@ -189,7 +185,7 @@ StepForecast predict_step(const Architecture& architecture, const DeviceSpec& de
   StepForecast out;
   out.size = size;
   out.phase = serving.phase;
-  Forecaster forecaster(plan, machine, out);
+  Forecaster forecaster(machine, out);
   std::vector<OperationTime> times;
   for (const Operation& each : plan.operations) {
     const Size& rows = each.of_sequences ? one_row : size;

@@ -11,18 +11,6 @@
 namespace indexpool::step {
 namespace {
 
-constexpr const char* gemm_table = "aiconfigurator-gemm.";
-constexpr const char* attention_table = "aiconfigurator-attention.";
-
-std::optional<ImplementationSet> set_for(const char* table, const DeviceSpec& device) {
-  const std::string name = table + device.name;
-  const std::vector<std::string> known = implementation_names();
-  if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
-  ImplementationSet set = load_implementations(name);
-  if (set.device != device.name) return std::nullopt;
-  return set;
-}
-
 OperationTime of_work(const Work& work, const Machine& machine, bool beside) {
   const CostNumbers numbers = predict_numbers(work, machine.device, machine.options);
   if (!beside) return {numbers.time, numbers.low, numbers.high, {}, {}, {}, {}};
@@ -58,27 +46,6 @@ OperationTime of_measured(const Measured& measured, const Machine& machine) {
   return {estimated.time, estimated.low, estimated.high, hbm, hbm * fast, matrix, matrix * fast};
 }
 
-// A dense product in bf16 with one set of parameters.
-Measured measured_product(const MatrixProduct& product, const Size& size, const Machine& machine) {
-  const bool fits = machine.gemm && product.copies == 1 && product.format == ParameterFormat::bf16;
-  if (!fits) return {};
-  return {&*machine.gemm, machine.gemm->find("gemm bf16"),
-          GemmShape{size.rows(), product.n, product.k, bf16_bytes}};
-}
-
-// Keys and values in bf16, all of them, nothing shared between ranks.
-Measured measured_attention(const Attention& a, const Size& size, const Machine& machine) {
-  const bool fits = machine.attention && a.whole && a.selected == 0 && a.window == 0 &&
-                    a.tokens_per_entry == 1 && a.context_ranks == 1 && a.key_dim == a.value_dim &&
-                    a.entry_bytes == 2 * a.key_heads * a.key_dim * bf16_bytes;
-  const bool prefill = size.rows_per_sequence > 1;
-  if (!fits) return {};
-  return {&*machine.attention,
-          machine.attention->find(prefill ? "vllm_flash_attn, prefill" : "vllm_flash_attn, decode"),
-          CacheShape{size.sequences, size.rows_per_sequence, size.tokens - size.rows_per_sequence,
-                     1, a.heads, a.key_heads, a.key_dim, a.entry_bytes / a.key_heads, 0}};
-}
-
 }  // namespace
 
 OperationTime& OperationTime::operator+=(const OperationTime& other) {
@@ -95,23 +62,6 @@ OperationTime& OperationTime::operator+=(const OperationTime& other) {
 OperationTime OperationTime::times(std::int64_t count) const {
   const double n = real(count);
   return {time * n, low * n, high * n, hbm * n, hbm_low * n, matrix * n, matrix_low * n};
-}
-
-Machine::Machine(DeviceSpec spec, const StepOptions& step_options) : device(std::move(spec)) {
-  options.graph_launch = step_options.graph_launch;
-  if (!step_options.measured) return;
-  gemm = set_for(gemm_table, device);
-  attention = set_for(attention_table, device);
-}
-
-Measured measured_for(const Shape& shape, const Size& size, const Machine& machine) {
-  if (const auto* product = std::get_if<MatrixProduct>(&shape)) {
-    return measured_product(*product, size, machine);
-  }
-  if (const auto* attention = std::get_if<Attention>(&shape)) {
-    return measured_attention(*attention, size, machine);
-  }
-  return {};
 }
 
 OperationTime time_of(const Operation& operation, const Size& size, const Machine& machine,

@@ -79,6 +79,13 @@ void add_steps(PredictTables& tables, const PredictOptions& options, const Archi
   }
 }
 
+void note_hosts(const MemoryRequest& request) {
+  constexpr std::int64_t of_a_host = 8;
+  const std::int64_t gpus = request.tensor_parallel * request.context_parallel;
+  if (gpus <= of_a_host) return;
+  note(fmt::format("times take the {} GPUs of a stage as linked within one host", gpus));
+}
+
 // The indexer of one rank over whole prompts.
 void add_prompts(PredictTables& tables, const ArchitectureConfig& model, const DeviceSpec& device,
                  const std::vector<std::int64_t>& tokens) {
@@ -99,13 +106,38 @@ void write(const PredictOptions& options, const PredictTables& tables, reports::
   }
 }
 
+// Steps of every context up to the longest that kernels count, and the indexer over prompts.
+void add_times(PredictTables& tables, const PredictOptions& options, const Architecture& model,
+               const DeviceSpec& device, MemoryRequest request,
+               const std::vector<std::int64_t>& tokens) {
+  note_hosts(request);
+  std::vector<std::int64_t> timed;
+  for (const std::int64_t each : tokens) {
+    if (each > most_timed) continue;
+    timed.push_back(each);
+    request.tokens = each;
+    add_steps(tables, options, model, device, request, each);
+  }
+  const ArchitectureConfig indexer = indexer_view(model);
+  const bool prompts = options.step.phases().back() == step::Phase::prefill;
+  if (prompts && indexer.indexer_layers > 0) add_prompts(tables, indexer, device, timed);
+  if (timed.size() < tokens.size()) note(fmt::format("no times beyond {} tokens", most_timed));
+}
+
+void write_page(const PredictOptions& options, const Architecture& model,
+                const MemoryRequest& request, const std::vector<std::int64_t>& tokens,
+                Bytes usable) {
+  reports::MemoryPage page = memory_page_of(model, request, tokens, usable);
+  page.command = options.command;
+  write_text(options.html, reports::memory_html(page));
+  note("page: " + options.html);
+}
+
 int predict_for(const PredictOptions& options) {
   const reports::Format format = options.format.parsed();
   require_known("part", options.only, {"all", "memory", "time"});
-  const std::vector<step::Phase> phases = options.step.phases();
-  options.step.parsed(step::Phase::decode);
+  options.step.require_valid();
   const Architecture model = chosen_model(options);
-  const ArchitectureConfig indexer = indexer_view(model);
   const DeviceSpec device = load_device(options.device);
   MemoryRequest request = options.memory.parsed(model);
   const Bytes usable = options.memory.usable(device.memory);
@@ -116,32 +148,17 @@ int predict_for(const PredictOptions& options) {
     tables.add_largest_context(largest, usable);
     tokens = {std::max<std::int64_t>(largest, 1)};
   }
-  std::vector<std::int64_t> timed;
   for (const std::int64_t each : tokens) {
-    if (each <= most_timed) timed.push_back(each);
-    if (options.only == "time") continue;
     request.tokens = each;
-    tables.add_indexer(indexer, each);
+    if (options.only == "time") continue;
+    tables.add_indexer(indexer_view(model), each);
     tables.add_memory(model_memory(model, request), each, usable);
   }
   if (options.only != "memory" && !options.max_tokens) {
-    for (const std::int64_t each : timed) {
-      request.tokens = each;
-      add_steps(tables, options, model, device, request, each);
-    }
-    const bool prompts = phases.back() == step::Phase::prefill && indexer.indexer_layers > 0;
-    if (prompts) add_prompts(tables, indexer, device, timed);
-  }
-  if (timed.size() < tokens.size() && options.only != "memory") {
-    note(fmt::format("no times beyond {} tokens", most_timed));
+    add_times(tables, options, model, device, request, tokens);
   }
   write(options, tables, format);
-  if (!options.html.empty()) {
-    reports::MemoryPage page = memory_page_of(model, request, tokens, usable);
-    page.command = options.command;
-    write_text(options.html, reports::memory_html(page));
-    note("page: " + options.html);
-  }
+  if (!options.html.empty()) write_page(options, model, request, tokens, usable);
   if (!model.parameters_left_out.empty()) {
     note(fmt::format("not counted: {} of {}", model.parameters_left_out, model.name));
   }

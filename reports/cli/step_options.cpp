@@ -17,15 +17,18 @@ void StepOptions::declare(CLI::App& app) {
                "whole routed experts on each rank of --tp, not a slice of all");
 }
 
-std::vector<step::Phase> StepOptions::phases() const {
+void StepOptions::require_valid() const {
   require_known("phase", phase, {"all", "decode", "prefill"});
+  require_known("launch", launch, {"auto", "graph", "stream"});
+}
+
+std::vector<step::Phase> StepOptions::phases() const {
   if (phase == "decode") return {step::Phase::decode};
   if (phase == "prefill") return {step::Phase::prefill};
   return {step::Phase::decode, step::Phase::prefill};
 }
 
 step::StepOptions StepOptions::parsed(step::Phase of) const {
-  require_known("launch", launch, {"auto", "graph", "stream"});
   step::StepOptions options;
   options.graph_launch = launch == "graph" || (launch == "auto" && of == step::Phase::decode);
   options.two_streams = !one_stream;

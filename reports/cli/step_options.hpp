@@ -17,7 +17,7 @@ struct StepOptions {
   bool one_stream = false, expert_parallel = false;
 
   void declare(CLI::App& app);
-  // ConfigError for names that are unknown.
+  void require_valid() const;  // ConfigError for names that are unknown
   std::vector<step::Phase> phases() const;
   step::StepOptions parsed(step::Phase phase) const;
 };
