@@ -12,10 +12,11 @@ namespace {
 struct Tile {
   std::int64_t m, n;
 };
-constexpr double mma_k_bytes = 32;     // of k in one mma: 16 of two bytes, 32 of one
-constexpr std::int64_t k_step = 64;    // of a main loop's iteration
-constexpr std::int64_t stages = 2;     // of loads in flight
-constexpr std::int64_t threads = 256;  // of a block
+constexpr double mma_k_bytes = 32;         // of k in one mma: 16 of two bytes, 32 of one
+constexpr std::int64_t k_step = 64;        // of a main loop's iteration
+constexpr std::int64_t stages = 2;         // of loads in flight
+constexpr std::int64_t large_tile = 8192;  // elements; a larger one fills an SM's registers
+constexpr std::int64_t threads = 256;      // of a block
 // What launches of a library add: see product_overhead_source.
 constexpr double prologue_s = 2.16e-6, split_s = 2.13e-6;
 constexpr std::int64_t least_split = 256;  // of k, for a block
@@ -93,7 +94,7 @@ Work work_of(const Product& p, const DeviceSpec& device) {
   }
   work.blocks = whole_bytes(std::ceil(tiles * real(split)), "blocks of a product").value;
   work.threads_per_block = threads;
-  work.blocks_per_sm = tile.m * tile.n > 128 * 64 ? 1 : 2;
+  work.blocks_per_sm = tile.m * tile.n > large_tile ? 1 : 2;
   work.in_flight_per_block = Bytes(stages * (tile.m + tile.n) * k_step * element);
   work.serial_latency = Seconds(prologue_s + (split > 1 ? split_s : 0));
   work.chain = chain_of(p, split, element);
