@@ -159,8 +159,8 @@ Work declared_pool(const PoolArgs& args) {
   set_grid(work, args.job_count, pool_threads, config.index_head_dim);
   work.blocks_per_sm = pool_blocks_per_sm(args.shape.mode.storage);
   const bool checksums = args.checksums != nullptr;
-  work.warp_instructions = static_cast<double>(blocks_for(args.job_count, per_warp)) *
-                           pool_instructions(args.shape, checksums);
+  work.instructions = static_cast<double>(blocks_for(args.job_count, per_warp)) *
+                      pool_instructions(args.shape, checksums);
   work.chain = pool_chain(args.shape, checksums);
   const std::int64_t tokens = std::min<std::int64_t>(config.index_kpool, tokens_in_flight);
   work.in_flight_per_block =
@@ -183,7 +183,7 @@ Work declared_seed_tail(const SeedTailArgs& args) {
   work.unique_write = Bytes(args.job_count * 2 * row.bytes);
   set_grid(work, args.job_count, seed_tail_threads, head_dim);
   work.blocks_per_sm = seed_tail_blocks_per_sm;
-  work.warp_instructions =
+  work.instructions =
       static_cast<double>(blocks_for(args.job_count, per_warp)) * seed_tail_instructions();
   work.chain = seed_tail_chain();
   work.in_flight_per_block = Bytes(seed_tail_threads / lanes_per_head(head_dim) * 2 * row.bytes);
@@ -263,9 +263,8 @@ Work declared_append(const AppendArgs& args) {
       static_cast<double>(blocks_for(args.tokens, std::max<std::int64_t>(1, args.job_count)));
   const double closing = std::min(warps * steps, static_cast<double>(args.pools_closed));
   const bool checksums = args.checksums != nullptr;
-  work.warp_instructions =
-      closing * append_instructions(args.shape, checksums, true) +
-      (warps * steps - closing) * append_instructions(args.shape, checksums, false);
+  work.instructions = closing * append_instructions(args.shape, checksums, true) +
+                      (warps * steps - closing) * append_instructions(args.shape, checksums, false);
   work.chain = append_chain(args.shape, checksums, static_cast<std::int64_t>(steps), closes);
   work.in_flight_per_block = Bytes(per_block * 2 * row_bytes);
   return work;
@@ -292,7 +291,7 @@ Work declared_quantize_query(const QuantizeQueryArgs& args) {
   work.f32_flop = Flop(static_cast<double>(heads * head_dim) * per_channel);
   set_grid(work, heads, quantize_query_threads, head_dim);
   work.blocks_per_sm = quantize_query_blocks_per_sm;
-  work.warp_instructions = static_cast<double>(warps) * quantize_query_instructions(args.shape);
+  work.instructions = static_cast<double>(warps) * quantize_query_instructions(args.shape);
   work.chain = quantize_query_chain(args.shape);
   work.in_flight_per_block = Bytes(quantize_query_threads / lanes_per_head(head_dim) * query.bytes);
   return work;

@@ -11,63 +11,67 @@ namespace {
 double count(std::int64_t n) { return static_cast<double>(n); }
 double of_128(std::int64_t head_dim) { return count(head_dim) / 128; }
 
-// Code of a numeric mode: index_kpool 4 with the pool in registers, and as loops over tokens, of
-// which each further group of four and each further token costs `per_group` and `per_token`.
-struct ModeIssue {
-  double registers, loops;
+// A warp that closes index_kpool 4 pools from registers, without checksums; how much longer the
+// code with loops over tokens is, at four of them.
+struct Closing {
+  Instructions registers;
+  double loops;
 };
-constexpr double per_token = 300, per_group = 70, checksum_of_codes = 179, checksum_of_values = 90;
+constexpr Instructions per_token{300, 95, 4}, per_group{70, 40, 0};
+constexpr Instructions checksum_of_codes{177, 110, 8}, checksum_of_values{90, 50, 0};
 
-ModeIssue closing(const NumericMode& mode) {
-  const bool stored = mode.pool_rounding == PoolRounding::storage_products;
-  if (mode.cache == DType::i8) return {1698, 1977};
-  if (mode.cache == DType::e4m3)
-    return mode.scale == ScaleRule::power_of_two ? ModeIssue{1702, 1980} : ModeIssue{1778, 2059};
-  if (mode.storage == DType::f32) return {1631, 2761};
-  if (mode.storage == DType::f16) return {2527, 2978};
-  return stored ? ModeIssue{1778, 2982} : ModeIssue{1371, 1646};
+Closing closing(const NumericMode& mode) {
+  if (mode.cache == DType::i8) return {{1473, 481, 46}, 1.17};
+  if (mode.cache == DType::e4m3) {
+    if (mode.scale == ScaleRule::power_of_two) return {{1477, 527, 30}, 1.17};
+    return {{1553, 536, 38}, 1.16};
+  }
+  if (mode.storage == DType::f32) return {{1521, 452, 46}, 1.7};
+  if (mode.storage == DType::f16) return {{2417, 669, 46}, 1.18};
+  if (mode.pool_rounding == PoolRounding::storage_products) return {{1668, 543, 118}, 1.7};
+  return {{1260, 447, 30}, 1.2};
 }
 
-// Shuffles of a quantised pool that the next step waits for: rotation, largest magnitude.
+// Exchanges between lanes that the next step waits for: rotation, largest magnitude, checksums.
 double exchange_steps(const Shape& shape, bool checksums) {
-  const double tree = count(shape.config.index_head_dim) / 32;  // 128: 4 steps over 16 lanes
-  double steps = checksums ? tree : 0;
-  if (shape.mode.hadamard) steps += tree;
-  if (shape.mode.quantised()) steps += tree;
+  double steps = 0;
+  for (std::int64_t lanes = shape.config.index_head_dim / channels_per_lane; lanes > 1; lanes /= 2)
+    steps += (checksums ? 1 : 0) + (shape.mode.hadamard ? 1 : 0) + (shape.mode.quantised() ? 1 : 0);
   return steps;
 }
 
 }  // namespace
 
-double pool_instructions(const Shape& shape, bool checksums) {
-  const ModeIssue issue = closing(shape.mode);
+Instructions pool_instructions(const Shape& shape, bool checksums) {
+  const Closing mode = closing(shape.mode);
   const std::int64_t kpool = shape.config.index_kpool;
-  double sum = issue.registers;
+  Instructions sum = mode.registers;
   if (kpool != tokens_in_flight)
-    sum = issue.loops + per_token * count(kpool - tokens_in_flight) +
-          per_group * count(blocks_for(kpool, tokens_in_flight) - 1);
-  if (!checksums) sum -= shape.mode.quantised() ? checksum_of_codes : checksum_of_values;
+    sum = mode.loops * sum + count(kpool - tokens_in_flight) * per_token +
+          count(blocks_for(kpool, tokens_in_flight) - 1) * per_group;
+  if (checksums) sum += shape.mode.quantised() ? checksum_of_codes : checksum_of_values;
   return sum;
 }
 
-double append_instructions(const Shape& shape, bool checksums, bool closes) {
-  constexpr double alone = 150, around = 130;
+Instructions append_instructions(const Shape& shape, bool checksums, bool closes) {
+  constexpr Instructions alone{150, 60, 4}, around{400, 150, 6};
   return closes ? pool_instructions(shape, checksums) + around : alone;
 }
 
-double quantize_query_instructions(const Shape& shape) {
-  if (shape.mode.cache == DType::e4m3 && shape.mode.scale == ScaleRule::power_of_two) return 272;
-  return shape.mode.cache == DType::i8 ? 358 : 348;
+Instructions quantize_query_instructions(const Shape& shape) {
+  if (shape.mode.cache == DType::i8) return {358, 115, 26};
+  if (shape.mode.scale == ScaleRule::power_of_two) return {274, 99, 8};
+  return {348, 115, 18};
 }
 
-double seed_tail_instructions() { return 70; }
+Instructions seed_tail_instructions() { return {70, 35, 0}; }
 
 Chain pool_chain(const Shape& shape, bool checksums) {
   Chain chain;
   chain.first_loads = 2;  // job, rows
   chain.shuffles = exchange_steps(shape, checksums);
   chain.arithmetic = 60;
-  chain.instructions = pool_instructions(shape, checksums);
+  chain.instructions = pool_instructions(shape, checksums).issued;
   return chain;
 }
 
@@ -77,7 +81,7 @@ Chain append_chain(const Shape& shape, bool checksums, std::int64_t steps, bool 
   chain.loads = 2 * count(std::max<std::int64_t>(steps - 1, 0));
   chain.shuffles = closes ? exchange_steps(shape, checksums) * count(steps) : 0;
   chain.arithmetic = closes ? 60 : 10;
-  chain.instructions = count(steps) * append_instructions(shape, checksums, closes);
+  chain.instructions = count(steps) * append_instructions(shape, checksums, closes).issued;
   return chain;
 }
 
@@ -86,30 +90,40 @@ Chain quantize_query_chain(const Shape& shape) {
   chain.first_loads = 1;
   chain.shuffles = exchange_steps(shape, false);
   chain.arithmetic = 40;
-  chain.instructions = quantize_query_instructions(shape);
+  chain.instructions = quantize_query_instructions(shape).issued;
   return chain;
 }
 
 Chain seed_tail_chain() {
   Chain chain;
   chain.first_loads = 2;
-  chain.instructions = seed_tail_instructions();
+  chain.instructions = seed_tail_instructions().issued;
   return chain;
 }
 
-MmaIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t heads) {
-  const double d = of_128(head_dim), chunks = d * count(heads * code_bytes(m)) / 32;
+// Parts of a row: bookkeeping, per 16 bytes of codes that a thread fetches (and converts), per
+// group of heads.
+LogitsIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t heads) {
+  const double d = of_128(head_dim);
+  const double chunks = d * count(heads * code_bytes(m)) * 128 / 16 / mma_threads;
   const double groups = count(blocks_for(heads, mma_group_heads(m, static_cast<int>(head_dim))));
+  const auto row = [&](Instructions around, Instructions chunk, Instructions group) {
+    return around + chunks * chunk + groups * group;
+  };
   switch (m) {
     case Multiply::bf16:
     case Multiply::f16:
-      return {330 + 320 * d, 120 + 16 * chunks * 2 + groups * (25 + 44 * d)};
+      return {{244 + 320 * d, 113 + 180 * d, 9},
+              row({147, 62, 0}, {16, 10, 0}, {25 + 44 * d, 20 + 10 * d, 0})};
     case Multiply::i8:
-      return {280 + 170 * d, 125 + 16 * chunks * 2 + groups * (43 + 36 * d)};
+      return {{160 + 170 * d, 70 + 90 * d, 9},
+              row({159, 53, 0}, {15, 10, 0}, {55 + 24 * d, 36 + 5 * d, 0})};
     case Multiply::e4m3_as_f16:
-      return {350 + 1200 * d, 142 + 148 * chunks * 2 + groups * (26 + 44 * d)};
+      return {{320 + 810 * d, 150 + 610 * d, 9},
+              row({158, 62, 0}, {146, 96, 0}, {26 + 44 * d, 25 + 10 * d, 0})};
     case Multiply::e4m3:
-      return {290 + 175 * d, 110 + 16 * chunks * 2 + 161 * d + groups * (25 + 114 * d)};
+      return {{173 + 170 * d, 70 + 90 * d, 9},
+              row({146 + 161 * d, 60 + 145 * d, 0}, {16, 10, 0}, {25 + 114 * d, 15 + 26 * d, 0})};
   }
   return {};
 }
@@ -117,7 +131,7 @@ MmaIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t heads)
 Chain mma_chain(Multiply m, std::int64_t head_dim, std::int64_t heads, double rows) {
   const int d = static_cast<int>(head_dim);
   const double groups = count(blocks_for(heads, mma_group_heads(m, d)));
-  const MmaIssue issue = mma_instructions(m, head_dim, heads);
+  const LogitsIssue issue = mma_instructions(m, head_dim, heads);
   Chain chain;
   chain.first_loads = 3;  // tile, block table, codes
   chain.shared = rows * (groups + (converts(m) ? 4 : 2));
@@ -125,23 +139,23 @@ Chain mma_chain(Multiply m, std::int64_t head_dim, std::int64_t heads, double ro
   chain.shuffles = 2 * rows;
   chain.barriers = rows;
   chain.arithmetic = rows * (10 * groups + 20);
-  chain.instructions = issue.block + rows * issue.row;
+  chain.instructions = issue.block.issued + rows * issue.row.issued;
   return chain;
 }
 
-MmaIssue fma_instructions(std::int64_t head_dim, std::int64_t heads) {
+LogitsIssue fma_instructions(std::int64_t head_dim, std::int64_t heads) {
   const double stages = count(blocks_for(heads, fma_stage_heads));
-  return {400, stages * (100 + 640 * of_128(head_dim) * 4)};
+  return {{400, 200, 9}, stages * Instructions{100 + 2560 * of_128(head_dim), 60, 0}};
 }
 
 Chain fma_chain(std::int64_t head_dim, std::int64_t heads, double rows) {
   const double stages = count(blocks_for(heads, fma_stage_heads));
-  const MmaIssue issue = fma_instructions(head_dim, heads);
+  const LogitsIssue issue = fma_instructions(head_dim, heads);
   Chain chain;
   chain.first_loads = 3;
   chain.shared = 4 * rows * stages;
   chain.barriers = rows * stages;
-  chain.instructions = issue.block + rows * issue.row;
+  chain.instructions = issue.block.issued + rows * issue.row.issued;
   return chain;
 }
 
@@ -159,37 +173,39 @@ struct Passes {
     singles = count(blocks_for(pools % topk_pool_group, 32));
   }
   double waits() const { return batches + vectors / 2 + (singles > 0 ? 1 : 0); }
-  double cost(double batch, double vector, double single) const {
+  Instructions all(Instructions batch, Instructions vector, Instructions single) const {
     return batches * batch + vectors * vector + singles * single;
   }
 };
 
-double emission(std::int64_t pools) {
+Instructions emission(std::int64_t pools) {
   constexpr std::int64_t batch = 32 * topk_singles;
-  return count(pools / batch) * 524 + count(blocks_for(pools % batch, 32)) * 46;
+  return count(pools / batch) * Instructions{524, 327, 64} +
+         count(blocks_for(pools % batch, 32)) * Instructions{46, 25, 4};
 }
 double columns_of_thread(std::int64_t width) { return count(width) / topk_threads; }
 
 }  // namespace
 
-double topk_instructions(std::int64_t pools, std::int64_t digits, std::int64_t width) {
+Instructions topk_instructions(std::int64_t pools, std::int64_t digits, std::int64_t width) {
   const Passes passes(pools);
-  return 110 + count(digits) * (300 + passes.cost(468, 66, 20)) + 120 + passes.cost(435, 60, 22) +
-         emission(pools) + 60 + 64 * columns_of_thread(width);
+  const Instructions around{290, 135, 3}, column{64, 34, 3}, digit{290, 177, 0};
+  return around + columns_of_thread(width) * column +
+         count(digits) * (digit + passes.all({468, 360, 0}, {66, 51, 0}, {20, 14, 0})) +
+         passes.all({435, 325, 0}, {60, 45, 0}, {22, 13, 0}) + emission(pools);
 }
 
 Chain topk_chain(std::int64_t pools, std::int64_t digits, std::int64_t width) {
   const Passes passes(pools);
-  const double again = count(digits > 0 ? digits - 1 : 0) + (digits > 0 ? 1 : 0);
   Chain chain;
   chain.first_loads = 1 + passes.waits();  // the row's record, then the first pass
-  chain.loads = again * passes.waits() + count(blocks_for(pools, 32 * topk_singles));
+  chain.loads = count(digits) * passes.waits() + count(blocks_for(pools, 32 * topk_singles));
   chain.shared = count(digits) * 12 + 8 + columns_of_thread(width);
   chain.atomics = count(digits);
   chain.shuffles = count(digits) * 5 + 10 + 3 * count(blocks_for(pools, 32));
   chain.barriers = count(digits) * 4 + 2;
   chain.arithmetic = count(digits) * 40 + 40;
-  chain.instructions = topk_instructions(pools, digits, width);
+  chain.instructions = topk_instructions(pools, digits, width).issued;
   return chain;
 }
 

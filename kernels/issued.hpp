@@ -1,9 +1,10 @@
-// Warp instructions that the compiled kernels issue and the steps of theirs that wait for each
-// other, for the cost model.
+// Warp instructions that the compiled kernels issue, by pipe, and the steps of theirs that wait for
+// each other, for the cost model.
 //
-// Counted in the sm_90a code that nvcc 13.0 makes for head_dim 128, block of code by block of code;
-// what depends on head_dim elsewhere is scaled. Hardware counters (smsp__inst_executed) are beside
-// the declared numbers in reports/results. Another compiler may differ by some percent.
+// Counted in the sm_90a code that nvcc 13.0 makes for head_dim 128, block of code by block of code,
+// and set to what hardware counters (smsp__inst_executed) saw where they looked: the records of
+// counted launches are in reports/results. What depends on head_dim is scaled for others. Another
+// compiler may differ by some percent.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,11 @@
 
 namespace indexpool::kernels {
 
-// Instructions of a warp that closes pools together, and of one step of append that closes some or
-// none.
-double pool_instructions(const Shape& shape, bool checksums);
-double append_instructions(const Shape& shape, bool checksums, bool closes);
-double quantize_query_instructions(const Shape& shape);
-double seed_tail_instructions();
+// Of a warp that closes pools together, and of one step of append that closes some or none.
+Instructions pool_instructions(const Shape& shape, bool checksums);
+Instructions append_instructions(const Shape& shape, bool checksums, bool closes);
+Instructions quantize_query_instructions(const Shape& shape);
+Instructions seed_tail_instructions();
 
 // What waits in them.
 Chain pool_chain(const Shape& shape, bool checksums);
@@ -27,17 +27,17 @@ Chain append_chain(const Shape& shape, bool checksums, std::int64_t steps, bool 
 Chain quantize_query_chain(const Shape& shape);
 Chain seed_tail_chain();
 
-// Of a warp of the matrix-core kernels: once a block, and for each row of its tile.
-struct MmaIssue {
-  double block = 0, row = 0;
+// Of a warp of a logits kernel: once a block, and for each row of its tile.
+struct LogitsIssue {
+  Instructions block, row;
 };
-MmaIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t heads);
+LogitsIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t heads);
 Chain mma_chain(Multiply m, std::int64_t head_dim, std::int64_t heads, double rows);
-MmaIssue fma_instructions(std::int64_t head_dim, std::int64_t heads);
+LogitsIssue fma_instructions(std::int64_t head_dim, std::int64_t heads);
 Chain fma_chain(std::int64_t head_dim, std::int64_t heads, double rows);
 
-// Of a warp of topk whose segment has `pools` pools, and of a whole row.
-double topk_instructions(std::int64_t pools, std::int64_t digits, std::int64_t width);
+// Of a warp of topk whose segment has `pools` pools; `digits` passes look for the threshold.
+Instructions topk_instructions(std::int64_t pools, std::int64_t digits, std::int64_t width);
 Chain topk_chain(std::int64_t pools, std::int64_t digits, std::int64_t width);
 
 }  // namespace indexpool::kernels

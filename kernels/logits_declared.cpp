@@ -45,7 +45,7 @@ class PoolLookups {
     const std::int64_t states = args_.cache.states_per_page;
     const std::int64_t entries_per_sector = sector_bytes / float_bytes;
     const std::int64_t period = std::lcm(states * entries_per_sector, warp_pools_) / warp_pools_;
-    const std::int64_t periods = (full - walked_) / period;
+    const std::int64_t periods = (full - walked_) / std::max<std::int64_t>(1, period);
     if (periods < 2) return;
     GlobalAccess one;
     for (std::int64_t i = 0; i < period; ++i) {
@@ -124,11 +124,10 @@ struct Launch {
     return static_cast<double>(block_rows) /
            static_cast<double>(std::max<std::int64_t>(1, busy_blocks));
   }
-  void add_issue(const MmaIssue& issue) {
+  void add_issue(const LogitsIssue& issue) {
     work.idle_blocks = work.blocks - busy_blocks;
-    work.warp_instructions =
-        static_cast<double>(warps()) * (static_cast<double>(busy_blocks) * issue.block +
-                                        static_cast<double>(block_rows) * issue.row);
+    work.instructions = static_cast<double>(warps() * busy_blocks) * issue.block +
+                        static_cast<double>(warps() * block_rows) * issue.row;
   }
 
   // Loads of one row by one block: positions, head weights, query scales.

@@ -152,7 +152,7 @@ Work declared_topk(const TopkArgs& args) {
     add_stores(traffic, contiguous_access(address_of(args.selection) + row * width * 4, width * 4,
                                           warp_bytes));
     const RowSplit split(pools);
-    work.warp_instructions +=
+    work.instructions +=
         static_cast<double>(split.full) * topk_instructions(split.share, digits, width) +
         topk_instructions(split.rest, digits, width) +
         static_cast<double>(warps - split.full - 1) * topk_instructions(0, digits, width);

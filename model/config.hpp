@@ -108,8 +108,8 @@ struct DeviceSpec {
   Constant launch_s, graph_launch_s;
   std::map<std::string, Constant> matrix_flop_per_s;  // "bf16", "f16", "i8", "e4m3" (absent: none)
   Constant f32_flop_per_s;
-  // Warp instructions that an SM issues.
-  Constant issue_per_clock_per_sm;
+  // Warp instructions of an SM: all that it issues, and what its integer and special pipes take.
+  Constant issue_per_clock_per_sm, integer_per_clock_per_sm, special_per_clock_per_sm;
   // From one dependent step to the next on an idle device: a load that misses the L2, one that hits
   // it, one of shared memory, an atomic there, a shuffle, a barrier of a block, an FMA.
   Constant hbm_latency_s, l2_latency_s, shared_latency_s, atomic_latency_s, shuffle_latency_s,

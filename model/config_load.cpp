@@ -20,7 +20,7 @@ struct Bounds {
 constexpr Bounds bounds_by_unit[] = {
     {"_bytes_per_s", 1e6, 1e18},
     {"_flop_per_s", 1e6, 1e21},
-    {"_per_clock_per_sm", 1, 1e6},
+    {"_per_clock_per_sm", 0.01, 1e6},
     {"_bytes", 1, 1e15},
     {"_exponent", 0.1, 1e3},
     {"_hz", 1e6, 1e12},
@@ -129,6 +129,8 @@ struct OptionalConstant {
 };
 constexpr OptionalConstant optional_constants[] = {
     {"issue_per_clock_per_sm", &DeviceSpec::issue_per_clock_per_sm, 4, 3, 4},
+    {"integer_per_clock_per_sm", &DeviceSpec::integer_per_clock_per_sm, 2, 1.8, 2},
+    {"special_per_clock_per_sm", &DeviceSpec::special_per_clock_per_sm, 0.5, 0.45, 0.5},
     {"hbm_latency_s", &DeviceSpec::hbm_latency_s, 800, 500, 1200},
     {"l2_latency_s", &DeviceSpec::l2_latency_s, 270, 200, 420},
     {"shared_latency_s", &DeviceSpec::shared_latency_s, 29, 23, 35},
@@ -175,32 +177,33 @@ void read_optional_constants(const JsonObject& object, DeviceSpec& device) {
 }
 
 DeviceSpec read_device(const JsonValue& root) {
-  const JsonObject object = root.object(
-      {"name",
-       "source",
-       "compute_capability",
-       "sm_count",
-       "warps_per_sm",
-       "memory_bytes",
-       "l2_capacity_bytes",
-       "shared_memory_per_sm_bytes",
-       "sm_clock_hz",
-       "hbm_peak_bytes_per_s",
-       "hbm_read_bytes_per_s",
-       "hbm_write_bytes_per_s",
-       "hbm_copy_bytes_per_s",
-       "hbm_loaded_latency_s",
-       "l2_bytes_per_s",
-       "l2_residency_bytes",
-       "l2_residency_exponent",
-       "shared_bytes_per_clock_per_sm",
-       "launch_s",
-       "graph_launch_s",
-       "matrix_flop_per_s",
-       "f32_flop_per_s"},
-      {"issue_per_clock_per_sm", "hbm_latency_s", "l2_latency_s", "shared_latency_s",
-       "atomic_latency_s", "shuffle_latency_s", "barrier_latency_s", "arithmetic_latency_s",
-       "matrix_latency_s", "link_bytes_per_s", "link_latency_s"});
+  const JsonObject object =
+      root.object({"name",
+                   "source",
+                   "compute_capability",
+                   "sm_count",
+                   "warps_per_sm",
+                   "memory_bytes",
+                   "l2_capacity_bytes",
+                   "shared_memory_per_sm_bytes",
+                   "sm_clock_hz",
+                   "hbm_peak_bytes_per_s",
+                   "hbm_read_bytes_per_s",
+                   "hbm_write_bytes_per_s",
+                   "hbm_copy_bytes_per_s",
+                   "hbm_loaded_latency_s",
+                   "l2_bytes_per_s",
+                   "l2_residency_bytes",
+                   "l2_residency_exponent",
+                   "shared_bytes_per_clock_per_sm",
+                   "launch_s",
+                   "graph_launch_s",
+                   "matrix_flop_per_s",
+                   "f32_flop_per_s"},
+                  {"issue_per_clock_per_sm", "integer_per_clock_per_sm", "special_per_clock_per_sm",
+                   "hbm_latency_s", "l2_latency_s", "shared_latency_s", "atomic_latency_s",
+                   "shuffle_latency_s", "barrier_latency_s", "arithmetic_latency_s",
+                   "matrix_latency_s", "link_bytes_per_s", "link_latency_s"});
   DeviceSpec device;
   device.name = sourced_text(object["name"]);
   device.source = sourced_text(object["source"]);

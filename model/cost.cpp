@@ -63,6 +63,7 @@ CostNumbers predict_numbers(const Work& work, const DeviceSpec& device,
                             const CostOptions& options) {
   const auto at = [&](Corner corner) {
     return Seconds(launch_seconds(work, device, options, corner) + work.serial_latency.value +
+                   fill_seconds(work, device, options, corner) +
                    overlapping_seconds(work, device, options, corner));
   };
   return {at(Corner::expected), at(Corner::fastest), at(Corner::slowest)};
@@ -78,7 +79,10 @@ Prediction predict(const Work& work, const DeviceSpec& device, const CostOptions
                       matrix_term(work, device),
                       f32_term(work, device),
                       issue_term(work, device),
-                      latency_term(work, device, options)};
+                      integer_term(work, device),
+                      special_term(work, device),
+                      latency_term(work, device, options),
+                      fill_term(work, device, options)};
   const CostNumbers numbers = predict_numbers(work, device, options);
   prediction.time = numbers.time;
   prediction.low = numbers.low;

@@ -12,8 +12,8 @@ namespace indexpool {
 
 // One bound of the roofline: what it is, how long it alone would take, the constants it used.
 struct CostTerm {
-  std::string
-      name;  // "launch", "serial", "hbm", "l2", "shared", "matrix", "f32", "issue", "latency"
+  std::string name;  // "launch", "serial", "hbm", "l2", "shared", "matrix", "f32", "issue",
+                     // "integer", "special", "latency", "fill"
   Seconds time, low, high;
   std::string formula;  // "13.2 MB / 1776 GB/s"
   std::string source;   // of its constants
@@ -36,14 +36,14 @@ struct CostOptions {
   bool graph_launch = false;
 };
 
-// t = launch + serial + p-norm over (hbm, l2, SMs), and the SMs' time = sum over waves of blocks of
-// the p-norm over (shared, matrix, f32, issue, latency): a wave is as many blocks as the SMs hold,
-// the last may be partial. Each term is a function below.
-// The interval comes from the constants' own: low takes every one at its faster end and resources
-// that overlap perfectly, high the slower ends and resources that overlap badly (p = 2).
-// `memory` is what the work touches, unique_read + unique_write; a caller that knows the whole
-// context replaces it by resident_memory(...).total.
-// Throws ConfigError when the device has no rate for the work's matrix_dtype.
+// t = launch + serial + fill + p-norm over (hbm, l2, SMs), and the SMs' time = sum over waves of
+// blocks of the p-norm over (shared, matrix, f32, issue, integer, special, latency): a wave is as
+// many blocks as the SMs hold, the last may be partial. Each term is a function below. The interval
+// comes from the constants' own: low takes every one at its faster end and resources that overlap
+// perfectly, high the slower ends and resources that overlap badly (p = 2). `memory` is what the
+// work touches, unique_read + unique_write; a caller that knows the whole context replaces it by
+// resident_memory(...).total. Throws ConfigError when the device has no rate for the work's
+// matrix_dtype.
 Prediction predict(const Work& work, const DeviceSpec& device, const CostOptions& options = {});
 
 // The terms. time, low and high of each are 0 when the work has nothing of its kind.
@@ -51,10 +51,14 @@ CostTerm launch_term(const Work& work, const DeviceSpec& device, const CostOptio
 CostTerm serial_term(const Work& work);
 CostTerm hbm_term(const Work& work, const DeviceSpec& device, const CostOptions& options);
 CostTerm l2_term(const Work& work, const DeviceSpec& device);
+// The first wave's loads, which its blocks wait for before they compute.
+CostTerm fill_term(const Work& work, const DeviceSpec& device, const CostOptions& options);
 CostTerm shared_term(const Work& work, const DeviceSpec& device);
 CostTerm matrix_term(const Work& work, const DeviceSpec& device);
 CostTerm f32_term(const Work& work, const DeviceSpec& device);
 CostTerm issue_term(const Work& work, const DeviceSpec& device);
+CostTerm integer_term(const Work& work, const DeviceSpec& device);
+CostTerm special_term(const Work& work, const DeviceSpec& device);
 // The steps of a block that wait for each other, once a wave.
 CostTerm latency_term(const Work& work, const DeviceSpec& device, const CostOptions& options);
 

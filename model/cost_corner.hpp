@@ -38,10 +38,14 @@ double launch_seconds(const Work& work, const DeviceSpec& device, const CostOpti
 double hbm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
                    Corner corner);
 double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double fill_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                    Corner corner);
 double shared_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double matrix_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double f32_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double issue_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double integer_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+double special_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 double latency_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
                        Corner corner);
 
@@ -55,8 +59,8 @@ struct Waves {
   double count() const { return full + (rest > 0 ? 1 : 0); }
 };
 Waves waves_of(const Work& work, const DeviceSpec& device);
-// What a block takes of its SM alone, by resource: shared, matrix, f32, issue.
-std::array<double, 4> block_seconds(const Work& work, const DeviceSpec& device, Corner corner);
+// What a block takes of its SM alone, by resource: shared, matrix, f32, issue, integer, special.
+std::array<double, 6> block_seconds(const Work& work, const DeviceSpec& device, Corner corner);
 // Of all waves, everything on the SMs overlapped.
 double sm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
                   Corner corner);

@@ -13,6 +13,10 @@
 namespace indexpool {
 namespace {
 
+// Chains of dependent instructions that a warp alone has to pick from. Assumed: compiled code that
+// nobody scheduled by hand; it only decides the time of grids too small to hide latency.
+constexpr double independent_chains = 2;
+
 // 32 banks of 4 bytes, CUDA C++ Programming Guide. A shuffle goes through the same crossbar.
 constexpr double wavefront_bytes = 128;
 
@@ -30,9 +34,6 @@ double cycles_per_s(const Constant& per_clock, const DeviceSpec& device, Corner 
 // Rates of one SM.
 double shared_rate(const DeviceSpec& device, Corner corner) {
   return cycles_per_s(device.shared_bytes_per_clock_per_sm, device, corner);
-}
-double issue_rate(const DeviceSpec& device, Corner corner) {
-  return cycles_per_s(device.issue_per_clock_per_sm, device, corner);
 }
 double matrix_rate(const Work& work, const DeviceSpec& device, Corner corner) {
   const Constant& peak = device.matrix_flop_per_s.at(matrix_units(work.matrix_dtype, device));
@@ -69,7 +70,7 @@ double first_load_latency(const Work& work, const DeviceSpec& device, const Cost
   return resident * delay_at(device.l2_latency_s, corner) + (1 - resident) * beyond;
 }
 
-enum SmResource : std::size_t { shared, matrix, f32, issue };
+enum SmResource : std::size_t { shared, matrix, f32, issue, integer, special };
 
 }  // namespace
 
@@ -97,8 +98,8 @@ Waves waves_of(const Work& work, const DeviceSpec& device) {
           static_cast<double>((rest + device.sm_count - 1) / device.sm_count)};
 }
 
-std::array<double, 4> block_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
-  std::array<double, 4> out{};
+std::array<double, 6> block_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  std::array<double, 6> out{};
   const auto set = [&](SmResource resource, double amount, double rate) {
     if (amount > 0) out[resource] = per_block(amount, work, device) / rate;
   };
@@ -106,7 +107,10 @@ std::array<double, 4> block_seconds(const Work& work, const DeviceSpec& device, 
   if (work.matrix_flop.value > 0)
     set(matrix, work.matrix_flop.value, matrix_rate(work, device, corner));
   set(f32, work.f32_flop.value, f32_rate(device, corner));
-  set(issue, work.warp_instructions, issue_rate(device, corner));
+  const auto clocked = [&](const Constant& rate) { return cycles_per_s(rate, device, corner); };
+  set(issue, work.instructions.issued, clocked(device.issue_per_clock_per_sm));
+  set(integer, work.instructions.integer, clocked(device.integer_per_clock_per_sm));
+  set(special, work.instructions.special, clocked(device.special_per_clock_per_sm));
   return out;
 }
 
@@ -124,7 +128,7 @@ double chain_seconds(const Work& work, const DeviceSpec& device, const CostOptio
          wait(chain.shuffles, device.shuffle_latency_s) +
          wait(chain.barriers, device.barrier_latency_s) +
          wait(chain.arithmetic, device.arithmetic_latency_s) +
-         chain.instructions / rate_at(device.sm_clock_hz, corner);
+         wait(chain.instructions / independent_chains, device.arithmetic_latency_s);
   if (chain.matrix == 0) return sum;
   return sum +
          wait(chain.matrix, device.matrix_latency_s.at(matrix_units(work.matrix_dtype, device)));
@@ -133,11 +137,12 @@ double chain_seconds(const Work& work, const DeviceSpec& device, const CostOptio
 double sm_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
                   Corner corner) {
   const Waves waves = waves_of(work, device);
-  const std::array<double, 4> block = block_seconds(work, device, corner);
+  const std::array<double, 6> block = block_seconds(work, device, corner);
   const double chain = chain_seconds(work, device, options, corner);
   const auto wave = [&](double blocks) {
-    const std::array<double, 5> times = {blocks * block[shared], blocks * block[matrix],
-                                         blocks * block[f32], blocks * block[issue], chain};
+    std::array<double, 7> times{};
+    for (std::size_t i = 0; i < block.size(); ++i) times[i] = blocks * block[i];
+    times.back() = chain;
     return overlap_at(times, corner);
   };
   double sum = waves.full == 0 ? 0 : waves.full * wave(waves.resident);
@@ -159,6 +164,14 @@ double f32_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
 
 double issue_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
   return spread_seconds(block_seconds(work, device, corner)[issue], work, device, corner);
+}
+
+double integer_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  return spread_seconds(block_seconds(work, device, corner)[integer], work, device, corner);
+}
+
+double special_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
+  return spread_seconds(block_seconds(work, device, corner)[special], work, device, corner);
 }
 
 double latency_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
@@ -228,14 +241,39 @@ CostTerm f32_term(const Work& work, const DeviceSpec& device) {
                    device.f32_flop_per_s.source);
 }
 
+namespace {
+
+template <class SecondsAt>
+CostTerm pipe_term(const char* name, double instructions, SecondsAt seconds, const Constant& rate) {
+  if (instructions == 0) return nothing(name);
+  require(instructions > 0, "warp instructions are negative");
+  return cost_term(name, seconds,
+                   fmt::format("{} / {}", amount(instructions, "warp instructions"),
+                               rate_text(instructions, seconds(Corner::expected), "/s")),
+                   rate.source);
+}
+
+}  // namespace
+
 CostTerm issue_term(const Work& work, const DeviceSpec& device) {
-  if (work.warp_instructions == 0) return nothing("issue");
-  require(work.warp_instructions > 0, "warp instructions are negative");
-  const auto seconds = [&](Corner corner) { return issue_seconds(work, device, corner); };
-  return cost_term("issue", seconds,
-                   fmt::format("{} / {}", amount(work.warp_instructions, "warp instructions"),
-                               rate_text(work.warp_instructions, seconds(Corner::expected), "/s")),
-                   device.issue_per_clock_per_sm.source);
+  return pipe_term(
+      "issue", work.instructions.issued,
+      [&](Corner corner) { return issue_seconds(work, device, corner); },
+      device.issue_per_clock_per_sm);
+}
+
+CostTerm integer_term(const Work& work, const DeviceSpec& device) {
+  return pipe_term(
+      "integer", work.instructions.integer,
+      [&](Corner corner) { return integer_seconds(work, device, corner); },
+      device.integer_per_clock_per_sm);
+}
+
+CostTerm special_term(const Work& work, const DeviceSpec& device) {
+  return pipe_term(
+      "special", work.instructions.special,
+      [&](Corner corner) { return special_seconds(work, device, corner); },
+      device.special_per_clock_per_sm);
 }
 
 CostTerm latency_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {

@@ -120,6 +120,19 @@ double l2_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
   return l2_bytes(work) / l2_rate(work, device, corner);
 }
 
+double fill_seconds(const Work& work, const DeviceSpec& device, const CostOptions& options,
+                    Corner corner) {
+  const double loads = loads_in_flight(work, device);
+  const double first = std::min(loads, static_cast<double>(work.unique_read.value));
+  if (first <= 0) return 0;
+  const double missing = missing_share(work, device, options, corner);
+  const BytesPerSecond beyond = rate_in_flight_at(
+      BytesPerSecond(rate_at(device.hbm_read_bytes_per_s, corner)), loads, device, corner);
+  const double seconds =
+      first * (missing / beyond.value + (1 - missing) / l2_rate(work, device, corner));
+  return std::min(seconds, sm_seconds(work, device, options, corner));  // nobody waits longer
+}
+
 CostTerm launch_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
   require(work.launches >= 0, "launches are negative");
   const Constant& launch = options.graph_launch ? device.graph_launch_s : device.launch_s;
@@ -167,6 +180,17 @@ CostTerm l2_term(const Work& work, const DeviceSpec& device) {
       fmt::format("{} / {}", amount(bytes, "B"),
                   amount(l2_rate(work, device, Corner::expected), "B/s")),
       device.l2_bytes_per_s.source);
+}
+
+CostTerm fill_term(const Work& work, const DeviceSpec& device, const CostOptions& options) {
+  const auto seconds = [&](Corner corner) { return fill_seconds(work, device, options, corner); };
+  if (seconds(Corner::slowest) == 0) return nothing("fill");
+  return cost_term("fill", seconds,
+                   fmt::format("{} of the first wave, not overlapped",
+                               amount(std::min(loads_in_flight(work, device),
+                                               static_cast<double>(work.unique_read.value)),
+                                      "B")),
+                   device.hbm_read_bytes_per_s.source);
 }
 
 }  // namespace indexpool

@@ -25,6 +25,25 @@ struct Traffic {
   Traffic& operator+=(const Traffic& other);
 };
 
+// Warp instructions by the pipe that limits them.
+struct Instructions {
+  double issued = 0;   // all of them
+  double integer = 0;  // integer, logic, compare and select: half as many lanes as f32
+  double special = 0;  // conversions, reciprocals, bit counts: an eighth
+
+  bool operator==(const Instructions&) const = default;
+  Instructions& operator+=(const Instructions& other) {
+    issued += other.issued;
+    integer += other.integer;
+    special += other.special;
+    return *this;
+  }
+  friend Instructions operator+(Instructions a, const Instructions& b) { return a += b; }
+  friend Instructions operator*(double times, const Instructions& one) {
+    return {times * one.issued, times * one.integer, times * one.special};
+  }
+};
+
 // Steps of a block that wait for each other, from its first instruction to its last, whatever runs
 // beside it: how often each kind of latency passes.
 struct Chain {
@@ -33,7 +52,7 @@ struct Chain {
   double shared = 0, atomics = 0, shuffles = 0, barriers = 0;
   double matrix = 0;        // mma on the accumulator of the one before
   double arithmetic = 0;    // other instructions that wait for the one before
-  double instructions = 0;  // of its longest warp, which issues at most one a clock
+  double instructions = 0;  // of its longest warp
 };
 
 // What a launch asks of the device, for the cost model.
@@ -46,7 +65,7 @@ struct Work {
   std::int64_t blocks = 0, threads_per_block = 0;
   std::int64_t blocks_per_sm = 0;  // resident, from registers and shared memory
   std::int64_t idle_blocks = 0;    // of `blocks`: those that return at once
-  double warp_instructions = 0;    // issued, all warps together; 0: not declared
+  Instructions instructions;       // of all warps together; 0: not declared
   Chain chain;
   Bytes in_flight_per_block;  // bytes of loads a block keeps in flight
   // Bytes that a block reads again after `reuse_per_block` others of its own: from the L2, as long

@@ -38,6 +38,8 @@ DeviceSpec round_device() {
   device.matrix_flop_per_s = {{"bf16", about(1e14)}, {"f16", about(2e14)}};
   device.f32_flop_per_s = about(1e13);
   device.issue_per_clock_per_sm = about(4);
+  device.integer_per_clock_per_sm = about(2);
+  device.special_per_clock_per_sm = about(0.5);
   device.hbm_latency_s = about(8e-7);
   device.l2_latency_s = about(2e-7);
   device.shared_latency_s = about(3e-8);
@@ -256,8 +258,10 @@ TEST(Terms, ShufflesShareTheCrossbarWithSharedMemory) {
 
 TEST(Terms, IssueIsFourWarpInstructionsAClockOfTheBusySms) {
   Work work;
-  work.warp_instructions = 4e6;
+  work.instructions = {4e6, 1e6, 1e5};
   EXPECT_SAME(issue_term(work, round_device()).time.value, 1e-4);  // 10 SMs x 4 x 1 GHz
+  EXPECT_SAME(integer_term(work, round_device()).time.value, 5e-5);
+  EXPECT_SAME(special_term(work, round_device()).time.value, 2e-5);
   work.blocks = 5;
   EXPECT_SAME(issue_term(work, round_device()).time.value, 2e-4);
   work.blocks = 15;
@@ -279,7 +283,7 @@ TEST(Terms, LatencyIsTheChainOfABlockOnceAWave) {
                 .arithmetic = 100,
                 .instructions = 50};
   work.matrix_dtype = "bf16";
-  const double chain = 8e-7 + 4e-7 + 3e-8 + 5e-8 + 5e-8 + 4e-8 + 3e-7 + 4e-7 + 5e-8;
+  const double chain = 8e-7 + 4e-7 + 3e-8 + 5e-8 + 5e-8 + 4e-8 + 3e-7 + 4e-7 + 50 * 2e-9;
   EXPECT_SAME(latency_term(work, round_device(), {}).time.value, chain);
   work.blocks = 21;
   EXPECT_SAME(latency_term(work, round_device(), {}).time.value, 2 * chain);
@@ -288,12 +292,26 @@ TEST(Terms, LatencyIsTheChainOfABlockOnceAWave) {
   expect_parts(warm.formula, {"2 waves", "1 first loads", "10 mma"});
 }
 
+TEST(Terms, TheFirstWavesLoadsAreNotOverlapped) {
+  Work work;
+  work.unique_read = Bytes(8'000'000);
+  work.blocks = 1000;
+  work.blocks_per_sm = 2;
+  work.in_flight_per_block = Bytes(50'000);  // 20 resident blocks: 1 MB, Little's 1 TB/s
+  EXPECT_EQ(fill_term(work, round_device(), {}).time.value, 0);  // nothing waits for it
+  work.instructions.issued = 1e9;
+  const double meeting = std::pow(2, 1.0 / 3);
+  EXPECT_SAME(fill_term(work, round_device(), {}).time.value, 1e6 / 1e12 * meeting);
+  work.unique_read = Bytes(500'000);
+  EXPECT_SAME(fill_term(work, round_device(), {}).time.value, 5e5 / 1e12 * meeting);
+}
+
 TEST(Predict, AFullWaveRunsAtTheSmsRateAndTheRestAtItsLatency) {
   Work work;
   work.blocks = 21;  // a wave of two blocks on each of 10 SMs, and one more
   work.blocks_per_sm = 2;
-  work.chain.arithmetic = 1000;            // 4 us
-  work.warp_instructions = 21 * 16'000.0;  // 4 us of an SM each
+  work.chain.arithmetic = 1000;              // 4 us
+  work.instructions.issued = 21 * 16'000.0;  // 4 us of an SM each
   const double full = 1e-6 * std::pow(std::pow(8.0, 4) + std::pow(4.0, 4), 0.25);
   const double rest = 1e-6 * std::pow(2 * std::pow(4.0, 4), 0.25);
   EXPECT_SAME(predict(work, round_device()).time.value, 2e-6 + full + rest);
@@ -376,7 +394,8 @@ Work any_work() {
   work.reuse_per_block = Bytes(count(1'000'000));
   work.idle_blocks = count(work.blocks + 1);
   work.traffic.shuffles = count(1 << 20);
-  work.warp_instructions = static_cast<double>(count(1LL << 32));
+  work.instructions = {static_cast<double>(count(1LL << 32)), static_cast<double>(count(1LL << 30)),
+                       static_cast<double>(count(1LL << 28))};
   const auto steps = [&] { return static_cast<double>(count(1000)); };
   work.chain = {steps(), steps(), steps(), steps(), steps(), steps(), steps(), steps(), steps()};
   return work;
@@ -454,7 +473,7 @@ RC_GTEST_PROP(Predict, MoreWorkNeverTakesLess, ()) {
       more.launches += extra;
       break;
     case 7:
-      more.warp_instructions += static_cast<double>(extra);
+      more.instructions += {static_cast<double>(extra), 0, static_cast<double>(extra)};
       break;
     case 8:
       more.chain.loads += 1;

@@ -32,6 +32,7 @@ constexpr Metric metrics[] = {{"dram__bytes_read.sum", "dram_read_bytes", true},
                               {"dram__bytes_write.sum", "dram_write_bytes", true},
                               {"lts__t_bytes.sum", "l2_bytes", false},
                               {"smsp__inst_executed.sum", "warp_instructions", false},
+                              {"gpu__time_duration.sum", "profiled_s", false},
                               {"sm__inst_executed_pipe_tensor.sum", "matrix_instructions", false}};
 
 void store_metrics(const CountedLaunch& launch, Record& record) {
@@ -105,9 +106,9 @@ std::vector<Record> counter_records(const Grid& grid, const std::vector<CountedL
     record.prediction = predict(work, device);
     record.values["dram_over_predicted"] =
         dram_bytes(record) / static_cast<double>(record.prediction->hbm_bytes.value);
-    if (work.warp_instructions > 0 && record.values.contains("warp_instructions"))
+    if (work.instructions.issued > 0 && record.values.contains("warp_instructions"))
       record.values["instructions_over_declared"] =
-          record.values["warp_instructions"] / work.warp_instructions;
+          record.values["warp_instructions"] / work.instructions.issued;
     record.verdict = assemble({check_dram(record, work, device, options)});
     records.push_back(std::move(record));
   }

@@ -1,6 +1,7 @@
 #include "indexpool/verify/measure/predicted.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -82,7 +83,7 @@ void store_work(const Work& work, Record& record) {
   store("blocks_per_sm", static_cast<double>(work.blocks_per_sm));
   store("in_flight_per_block_bytes", static_cast<double>(work.in_flight_per_block.value));
   store("idle_blocks", static_cast<double>(work.idle_blocks));
-  store("warp_instructions", work.warp_instructions);
+  store("warp_instructions", work.instructions.issued);
   store("serial_latency_s", work.serial_latency.value);
   record.declared = work.traffic;
 }
@@ -92,6 +93,16 @@ CostOptions timed_as(const Measurement& measurement) {
   options.warm_l2 = measurement.cache == "warm";
   options.graph_launch = measurement.clock == "graph_replay";
   return options;
+}
+
+Record predicted_anew(Record record, const DeviceSpec& device) {
+  const StoredPoint at = stored_point(record);
+  const Work work = declared_work(at.point, at.geometry);
+  std::erase_if(record.values, [](const auto& value) { return value.first.starts_with("work_"); });
+  store_work(work, record);
+  record.prediction =
+      predict(work, device, record.measurement ? timed_as(*record.measurement) : CostOptions());
+  return record;
 }
 
 }  // namespace indexpool::verify::timing
