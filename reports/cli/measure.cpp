@@ -16,6 +16,7 @@
 #include "indexpool/reports/cli/names.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/verify/measure/counters.hpp"
+#include "indexpool/verify/measure/predicted.hpp"
 
 namespace indexpool::cli {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 namespace timing = verify::timing;
 
 struct MeasureCommandOptions {
-  std::string grid = "latency", target = "cuda", device = "h200-sxm", counters, out;
+  std::string grid = "latency", target = "cuda", device = "h200-sxm", counters, records, out;
   std::vector<std::string> ops;
   int samples = 20;
   std::uint64_t seed = 1;
@@ -60,6 +61,11 @@ void check(const MeasureCommandOptions& options) {
   require_known("target", options.target, {"cuda", "simt"});
   if (options.samples < 1) {
     throw ConfigError(fmt::format("--samples: found {}, expected at least 1", options.samples));
+  }
+  if (!options.records.empty() && (options.launch_once || !options.counters.empty())) {
+    throw ConfigError(
+        "--records: the grid is not launched, so --launch-once and --counters have no "
+        "meaning; choose one");
   }
   if (!options.counters.empty() && options.launch_once) {
     throw ConfigError(
@@ -153,6 +159,17 @@ void write_files(const std::string& folder, const std::vector<Record>& records,
   note("records: " + folder + "/records.jsonl");
 }
 
+// Records of an earlier run beside what is predicted today.
+int predict_anew(const MeasureCommandOptions& options, const DeviceSpec& device,
+                 reports::Format format) {
+  std::vector<Record> records = read_records(options.records);
+  for (Record& record : records) record = timing::predicted_anew(std::move(record), device);
+  const MeasuredScore measured = score_records(records, options.records, device);
+  if (!options.out.empty()) write_files(options.out, records, &measured);
+  print(measured_text(measured, format, false, colour_wanted()));
+  return exit_code(records);
+}
+
 bool any_measured(const std::vector<Record>& records) {
   return std::ranges::any_of(records, [](const Record& r) { return r.measurement.has_value(); });
 }
@@ -160,8 +177,9 @@ bool any_measured(const std::vector<Record>& records) {
 int measure_with(const MeasureCommandOptions& options) {
   const reports::Format format = options.format.parsed();
   check(options);
-  const timing::Grid grid = chosen_grid(options);
   const DeviceSpec device = load_device(options.device);
+  if (!options.records.empty()) return predict_anew(options, device, format);
+  const timing::Grid grid = chosen_grid(options);
   if (!options.counters.empty()) return counters_with(options, grid, device, format);
   std::unique_ptr<Journal> journal;
   if (!options.out.empty()) journal = std::make_unique<Journal>(options.out, false);
@@ -203,6 +221,8 @@ std::function<int()> declare_measure(CLI::App& app) {
                "check each launch and time none: one launch per point, for a profiler");
   app.add_option("--counters", options->counters,
                  "CSV of ncu over a --launch-once run of the same grid: nothing runs");
+  app.add_option("--records", options->records,
+                 "records of an earlier run, to predict anew: nothing runs");
   app.add_option("--out", options->out, "folder for records.jsonl and summary.csv");
   options->format.declare(app);
   return [options] { return measure_with(*options); };
@@ -214,6 +234,7 @@ extern const Command measure_command = {
     "measure", "Our kernels timed over a grid of shapes, beside the prediction",
     "  indexpool measure --device h200-sxm --out measured\n"
     "  indexpool measure --grid quick --target simt\n"
+    "  indexpool measure --records measured/records.jsonl --device mine.json --out anew\n"
     "  indexpool score measured/records.jsonl --device calibrated.json --explain\n"
     "Hardware counters, one launch per point of the grid:\n"
     "  ncu --csv --page raw --print-units base --clock-control none --cache-control all \\\n"

@@ -14,7 +14,7 @@
 
 namespace indexpool::verify::timing {
 
-// One profiled launch; metrics in bytes and plain counts.
+// One profiled launch; metrics in bytes, seconds and plain counts.
 struct CountedLaunch {
   std::string function;  // "pool_kernel<...>(...)", as the profiler writes it
   std::map<std::string, double> metrics;

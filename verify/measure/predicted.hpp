@@ -27,4 +27,8 @@ void store_work(const Work& work, Record& record);
 // How a record was timed, as the cost model wants it.
 CostOptions timed_as(const Measurement& measurement);
 
+// The record with today's declared work and prediction in place of those it was stored with; its
+// time, verdict and environment stay.
+Record predicted_anew(Record record, const DeviceSpec& device);
+
 }  // namespace indexpool::verify::timing

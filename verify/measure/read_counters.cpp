@@ -113,13 +113,15 @@ class CounterTable {
 
   double factor(std::size_t column) const {
     static constexpr std::pair<std::string_view, double> known[] = {
-        {"", 1},        {"byte", 1}, {"Kbyte", 1e3}, {"Mbyte", 1e6},
-        {"Gbyte", 1e9}, {"inst", 1}, {"sector", 1},  {"request", 1}};
+        {"", 1},           {"byte", 1},   {"Kbyte", 1e3}, {"Mbyte", 1e6},    {"Gbyte", 1e9},
+        {"inst", 1},       {"sector", 1}, {"request", 1}, {"cycle", 1},      {"ns", 1e-9},
+        {"us", 1e-6},      {"ms", 1e-3},  {"s", 1},       {"nsecond", 1e-9}, {"usecond", 1e-6},
+        {"msecond", 1e-3}, {"second", 1}};
     const std::string unit = column < units().size() ? units()[column] : "";
     for (const auto& [name, value] : known)
       if (unit == name) return value;
     fail(lines_[heading_ + 1], column,
-         fmt::format("{}: found the unit \"{}\", expected byte or inst; give ncu "
+         fmt::format("{}: found the unit \"{}\", expected bytes, counts or seconds; give ncu "
                      "--print-units base",
                      heading()[column], unit));
   }

@@ -15,8 +15,9 @@ namespace {
 const std::string heading =
     "==PROF== Connected to process 123\n"
     "\"ID\",\"Process ID\",\"Kernel Name\",\"Grid Size\",\"dram__bytes_read.sum\","
-    "\"dram__bytes_write.sum\",\"smsp__inst_executed.sum\"\n";
-const std::string units = "\"\",\"\",\"\",\"\",\"Mbyte\",\"byte\",\"inst\"\n";
+    "\"dram__bytes_write.sum\",\"smsp__inst_executed.sum\",\"gpu__time_duration.sum\","
+    "\"device__attribute_kind\"\n";
+const std::string units = "\"\",\"\",\"\",\"\",\"Mbyte\",\"byte\",\"inst\",\"ns\",\"kind\"\n";
 
 std::string error_of(const std::string& text) {
   try {
@@ -31,18 +32,20 @@ TEST(Counters, ReadsQuotedCellsThousandsAndUnits) {
   const auto launches = read_counters(
       heading + units +
           "\"0\",\"123\",\"void pool_kernel<Instance<128>>(PoolParams)\",\"(4096, 1, 1)\","
-          "\"1,234.5\",\"2,000\",\"1,048,576\"\r\n",
+          "\"1,234.5\",\"2,000\",\"1,048,576\",\"2,500\",\"No-CC\"\r\n",
       "ncu.csv");
   ASSERT_EQ(launches.size(), 1u);
   EXPECT_EQ(launches[0].function, "void pool_kernel<Instance<128>>(PoolParams)");
   EXPECT_DOUBLE_EQ(launches[0].metrics.at("dram__bytes_read.sum"), 1234.5e6);
   EXPECT_DOUBLE_EQ(launches[0].metrics.at("dram__bytes_write.sum"), 2000);
   EXPECT_DOUBLE_EQ(launches[0].metrics.at("smsp__inst_executed.sum"), 1048576);
-  EXPECT_FALSE(launches[0].metrics.contains("Grid Size"));
+  EXPECT_DOUBLE_EQ(launches[0].metrics.at("gpu__time_duration.sum"), 2.5e-6);
+  EXPECT_EQ(launches[0].metrics.size(), 4u) << "attributes of the device are no metrics";
 }
 
 TEST(Counters, ErrorsNameLineColumnAndWhatWasExpected) {
-  const std::string row = "\"0\",\"1\",\"pool_kernel\",\"(1, 1, 1)\",\"1\",\"2\",\"3\"\n";
+  const std::string row =
+      "\"0\",\"1\",\"pool_kernel\",\"(1, 1, 1)\",\"1\",\"2\",\"3\",\"4\",\"x\"\n";
   const struct {
     std::string text, says;
   } rows[] = {{"", "expected the output of ncu --csv --page raw"},
@@ -50,11 +53,12 @@ TEST(Counters, ErrorsNameLineColumnAndWhatWasExpected) {
               {heading, "a line of units"},
               {heading + units, "found no profiled launch"},
               {"\"ID\",\"dram__bytes_read.sum\"\n\"\",\"byte\"\n", "Kernel Name"},
-              {heading + units + "\"0\",\"1\"\n", "ncu.csv:4:1: found 2 cells, expected 7"},
-              {heading + units + "\"0\",\"1\",\"k\",\"\",\"many\",\"2\",\"3\"\n",
+              {heading + units + "\"0\",\"1\"\n", "ncu.csv:4:1: found 2 cells, expected 9"},
+              {heading + units + "\"0\",\"1\",\"k\",\"\",\"many\",\"2\",\"3\",\"4\",\"\"\n",
                "ncu.csv:4:5: dram__bytes_read.sum: found \"many\""},
-              {heading + units + "\"0\",\"1\",\"k\",\"\",\"-1\",\"2\",\"3\"\n", "expected a count"},
-              {heading + "\"\",\"\",\"\",\"\",\"furlong\",\"byte\",\"inst\"\n" + row,
+              {heading + units + "\"0\",\"1\",\"k\",\"\",\"-1\",\"2\",\"3\",\"4\",\"\"\n",
+               "expected a count"},
+              {heading + "\"\",\"\",\"\",\"\",\"furlong\",\"byte\",\"inst\",\"ns\",\"\"\n" + row,
                "found the unit \"furlong\""}};
   for (const auto& each : rows) {
     const std::string error = error_of(each.text);

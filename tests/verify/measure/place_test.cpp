@@ -2,11 +2,12 @@
 #include "indexpool/verify/measure/place.hpp"
 
 #include <cmath>
-#include <cstring>
+#include <memory>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "indexpool/model/error.hpp"
 #include "indexpool/verify/measure/sample.hpp"
 
 namespace indexpool::verify::timing {
@@ -47,6 +48,24 @@ TEST(RandomMemory, PiecesOfALongFillContinueEachOther) {
   const auto tail = downloaded(*target, buffer.as<std::uint32_t>() + words - 8, 8);
   for (std::int64_t i = 0; i < 8; ++i)
     EXPECT_EQ(tail[static_cast<std::size_t>(i)], kernels::random_word(fill, words - 8 + i));
+}
+
+TEST(RandomMemory, AGpusBytesAreTheHosts) {
+  std::unique_ptr<kernels::Target> target;
+  try {
+    target = kernels::make_cuda_target();
+  } catch (const EnvironmentError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  constexpr std::int64_t words = 3'000'001;  // no multiple of the grid
+  const RandomFill fill{9, {0x81ff81ffu, 0x3e003e00u}, {0x01800000u, 0x3e000000u}, 2112, 2048, 77};
+  const TargetBuffer buffer(*target, "words", words * 4);
+  target->fill_random(buffer.data(), words * 4, fill);
+  const auto found = downloaded(*target, buffer.as<std::uint32_t>(), words);
+  std::vector<std::uint32_t> expected(static_cast<std::size_t>(words));
+  kernels::fill_on_host(expected.data(), words, fill);
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(target->check_guards(), "");
 }
 
 TEST(RandomMemory, EveryPatternMakesFiniteNumbersOfBothSignsAndNoTwoWordsAlike) {
