@@ -20,24 +20,24 @@ struct Level {
   std::string_view term;  // of the prediction
   std::string_view from, to;
   double Forecast::*amount;
-  bool bytes;  // else operations
+  std::string_view unit;
 };
-constexpr std::array<Level, 5> levels = {
-    {{"hbm", "HBM", "L2", &Forecast::hbm_bytes, true},
-     {"l2", "L2", "shared", &Forecast::l2_bytes, true},
-     {"shared", "shared", "registers", &Forecast::shared_bytes, true},
-     {"matrix", "registers", "matrix", &Forecast::matrix_flop, false},
-     {"f32", "registers", "f32", &Forecast::f32_flop, false}}};
+constexpr std::array<Level, 6> levels = {
+    {{"hbm", "HBM", "L2", &Forecast::hbm_bytes, "B"},
+     {"l2", "L2", "shared", &Forecast::l2_bytes, "B"},
+     {"shared", "shared", "registers", &Forecast::shared_bytes, "B"},
+     {"matrix", "registers", "matrix", &Forecast::matrix_flop, "FLOP"},
+     {"f32", "registers", "f32", &Forecast::f32_flop, "FLOP"},
+     {"issue", "registers", "issue", &Forecast::warp_instructions, "instructions"}}};
+bool computes(const Level& level) { return level.from == "registers"; }
 
 struct Place {
   std::string_view id, label;
 };
-constexpr std::array<Place, 6> places = {{{"HBM", "HBM"},
-                                          {"L2", "L2"},
-                                          {"shared", "shared\\nmemory"},
-                                          {"registers", "registers"},
-                                          {"matrix", "matrix units"},
-                                          {"f32", "f32 units"}}};
+constexpr std::array<Place, 4> memories = {
+    {{"HBM", "HBM"}, {"L2", "L2"}, {"shared", "shared\\nmemory"}, {"registers", "registers"}}};
+constexpr std::array<Place, 3> units = {
+    {{"matrix", "matrix units"}, {"f32", "f32 units"}, {"issue", "warp schedulers"}}};
 
 double seconds_of(const Prediction& prediction, std::string_view term) {
   for (const CostTerm& each : prediction.terms) {
@@ -46,14 +46,16 @@ double seconds_of(const Prediction& prediction, std::string_view term) {
   return 0;
 }
 
-std::string operations_text(double count) {
+std::string amount_text(double amount, std::string_view unit) {
+  if (unit == "B") return format_bytes(amount);
   constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
   std::size_t prefix = 0;
-  while (count >= 999.5 && prefix + 1 < std::size(prefixes)) {
-    count /= 1000;
+  while (amount >= 999.5 && prefix + 1 < std::size(prefixes)) {
+    amount /= 1000;
     ++prefix;
   }
-  return fmt::format("{:.3g} {}FLOP", count, prefixes[prefix]);
+  const bool word = unit == "instructions" && prefix > 0;
+  return fmt::format("{:.3g} {}{}{}", amount, prefixes[prefix], word ? " " : "", unit);
 }
 
 bool is_level(std::string_view term) {
@@ -61,14 +63,31 @@ bool is_level(std::string_view term) {
                      [&](const Level& level) { return level.term == term; });
 }
 
-// What is no level: launch, serial steps, instructions to issue, latencies of a block.
-std::string other_terms(const Prediction& prediction) {
-  std::string out;
+// Text of a Graphviz label in HTML form.
+std::string cell_line(const std::string& text, bool limits) {
+  return fmt::format(
+      "<tr><td align=\"left\">{}</td></tr>",
+      limits ? fmt::format("<font color=\"{}\"><b>{}</b></font>", bounding, text) : text);
+}
+
+// Name and time of an operation, and what of it is no level: launch, serial steps, latencies.
+std::string operation_line(std::size_t row, const Forecast& forecast) {
+  const Prediction& prediction = forecast.prediction;
+  const bool named = forecast.implementation != forecast.op;
+  std::string lines =
+      cell_line(fmt::format("<b>{}</b>{}{}", escape_xml(forecast.op), named ? " " : "",
+                            named ? escape_xml(shortened(forecast.implementation, 24)) : ""),
+                false);
+  lines += cell_line(fmt::format("<b>{}</b>", format_seconds(prediction.time.value)), false);
   for (const CostTerm& term : prediction.terms) {
     if (is_level(term.name) || term.time.value <= 0) continue;
-    out += fmt::format("\\n{} {}", escape_dot(term.name), format_seconds(term.time.value));
+    lines += cell_line(fmt::format("{} {}", escape_xml(term.name), format_seconds(term.time.value)),
+                       term.name == prediction.bound_by);
   }
-  return out;
+  return fmt::format(
+      "  \"{} op\" [shape=plaintext, style=\"\", label=<<table border=\"0\" cellborder=\"0\" "
+      "cellspacing=\"0\" cellpadding=\"1\">{}</table>>];\n",
+      row, lines);
 }
 
 // Thicker where a larger share of the operation's time passes.
@@ -82,36 +101,25 @@ std::string edge_line(std::size_t row, const Level& level, const Forecast& forec
   const bool limits = forecast.prediction.bound_by == level.term;
   const std::string line = fmt::format("  \"{} {}\" -> \"{} {}\"", row, level.from, row, level.to);
   if (!(amount > 0)) return line + " [style=dotted, arrowhead=none];\n";
-  return line + fmt::format(" [label=\"{}\\n{}\", penwidth={:.2f}{}];\n",
-                            level.bytes ? format_bytes(amount) : operations_text(amount),
-                            format_seconds(seconds),
+  return line + fmt::format(" [label=\" {} \\n {} \", penwidth={:.2f}{}];\n",
+                            amount_text(amount, level.unit), format_seconds(seconds),
                             pen_width(seconds, forecast.prediction.time.value),
                             limits ? fmt::format(", color=\"{0}\", fontcolor=\"{0}\"", bounding)
                                    : std::string());
 }
 
 std::string row_of(std::size_t row, const Forecast& forecast) {
-  const Prediction& prediction = forecast.prediction;
-  const bool elsewhere = !is_level(prediction.bound_by);
-  std::string out = fmt::format(
-      "  \"{} op\" [shape=plaintext, style=\"\", label=\"{}\\n{}{}\\n{}\"{}];\n", row,
-      escape_dot(forecast.op),
-      forecast.implementation == forecast.op ? "" : escape_dot(forecast.implementation) + "\\n",
-      format_seconds(prediction.time.value) + other_terms(prediction),
-      "limited by " + escape_dot(prediction.bound_by),
-      elsewhere ? fmt::format(", fontcolor=\"{}\"", bounding) : std::string());
-  for (const Place& place : places) {
-    const bool unit = place.id == "matrix" || place.id == "f32";
-    const bool idle = (place.id == "matrix" && !(forecast.matrix_flop > 0)) ||
-                      (place.id == "f32" && !(forecast.f32_flop > 0));
-    if (idle) continue;
-    out += fmt::format("  \"{} {}\" [label=\"{}\"{}];\n", row, place.id, place.label,
-                       unit ? ", shape=ellipse" : "");
+  std::string out = operation_line(row, forecast);
+  for (const Place& place : memories) {
+    out += fmt::format("  \"{} {}\" [label=\"{}\"];\n", row, place.id, place.label);
   }
   out += fmt::format("  \"{0} op\" -> \"{0} HBM\" [style=invis];\n", row);
   for (const Level& level : levels) {
-    const bool unit = level.from == "registers";
-    if (unit && !(forecast.*level.amount > 0)) continue;
+    if (computes(level) && !(forecast.*level.amount > 0)) continue;
+    for (const Place& unit : units) {
+      if (unit.id != level.to) continue;
+      out += fmt::format("  \"{} {}\" [label=\"{}\", shape=ellipse];\n", row, unit.id, unit.label);
+    }
     out += edge_line(row, level, forecast);
   }
   return out;
@@ -140,13 +148,12 @@ std::string hierarchy_dot(const std::vector<Record>& records) {
   std::string out = fmt::format(
       "digraph hierarchy {{\n"
       "  rankdir=LR; bgcolor=\"transparent\"; nodesep=0.25; ranksep=0.7;\n"
-      "  fontname=\"Helvetica\"; fontsize=11;\n"
-      "  label=\"one layer of a decode step at {} tokens on {}: bytes of each level and the time "
-      "it "
-      "alone would take; red limits the operation\";\n"
+      "  fontname=\"Helvetica\"; fontsize=12;\n"
+      "  labelloc=t; label=\"one layer of a decode step, {} tokens, {}: what passes each level and "
+      "the time it alone would take\";\n"
       "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=12, "
       "color=\"#868e96\", fillcolor=\"#f1f3f5\", margin=\"0.12,0.06\"];\n"
-      "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#868e96\", arrowsize=0.6];\n",
+      "  edge [fontname=\"Helvetica\", fontsize=11, color=\"#868e96\", arrowsize=0.6];\n",
       format_tokens(step.back().tokens), escape_dot(step.back().prediction.device));
   for (std::size_t row = 0; row < step.size(); ++row) out += row_of(row, step[row]);
   for (const char* column : {"op", "HBM", "L2", "shared", "registers"}) {
@@ -155,6 +162,9 @@ std::string hierarchy_dot(const std::vector<Record>& records) {
       out += fmt::format(" \"{} {}\";", row, column);
     }
     out += " }\n";
+  }
+  for (std::size_t row = 1; row < step.size(); ++row) {  // one below the other
+    out += fmt::format("  \"{} op\" -> \"{} op\" [style=invis];\n", row - 1, row);
   }
   return out + "}\n";
 }

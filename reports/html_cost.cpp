@@ -39,7 +39,7 @@ std::string graph_markup(const std::string& dot, std::string_view name) {
         "({}.dot).</p>\n<pre>{}</pre>\n",
         name, escape_xml(dot));
   }
-  return fmt::format("<div class=\"pipeline\">\n{}</div>\n", picture);
+  return fmt::format("<div class=\"pipeline {}\">\n{}</div>\n", name, picture);
 }
 
 std::string roofline_section(const ReportInput& input) {

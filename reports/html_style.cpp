@@ -77,7 +77,7 @@ details { margin: 6px 0; } summary { cursor: pointer; color: var(--accent); font
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; margin: 6px 0; }
 dt { font-weight: 600; } dd { margin: 0; }
 svg.plot { width: 100%; height: auto; display: block; }
-svg text { fill: var(--ink); font-size: 12px; font-family: inherit; }
+svg text { font-size: 12px; font-family: inherit; } svg text:where(:not([fill])) { fill: var(--ink); }
 svg .tick, svg .row-label { fill: var(--soft); } svg .row-op { font-weight: 600; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .bound { stroke: var(--bad); stroke-width: 1.5; } svg .bound-label { fill: var(--bad); font-weight: 600; }
@@ -102,7 +102,9 @@ svg .near { fill: var(--good-soft); } svg .ideal { stroke: var(--good); stroke-w
 svg .key { fill: var(--soft); } svg .key.hollow { fill: none; stroke: var(--soft); }
 svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .45; }
 .pipeline svg { width: 100%; height: auto; max-height: 420px; display: block; margin: 0 auto; }
-.pipeline svg text { font-size: 12px; } .pipeline svg .edge text { font-size: 10px; } .pipeline svg .edge text, .pipeline svg > g > text { fill: var(--soft); }
+.pipeline svg text { font-size: 12px; } .pipeline svg .edge text { font-size: 10px; }
+.pipeline svg .edge text:where(:not([fill])), .pipeline svg > g > text:where(:not([fill])) { fill: var(--soft); }
+.hierarchy svg { max-height: none; } .hierarchy svg .edge text { font-size: 11px; }
 .pipeline svg .node path, .pipeline svg .node polygon { stroke: var(--line); }
 .pipeline svg .node.solid text { fill: #1b1f24; }
 @media (max-width: 720px) {

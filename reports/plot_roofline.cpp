@@ -14,7 +14,7 @@
 namespace indexpool::reports {
 namespace {
 
-constexpr double width = 1040, height = 520, left = 78, right = 200, top = 18, bottom = 48;
+constexpr double width = 1040, height = 520, left = 96, right = 200, top = 18, bottom = 48;
 
 bool drawable(const RooflinePoint& point) {
   for (const double value : {point.flop, point.bytes, point.predicted}) {

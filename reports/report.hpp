@@ -7,6 +7,7 @@
 //   predicted_l2_bytes     that pass between L2 and SMs, in sectors of 32 bytes
 //   predicted_shared_bytes of passes over shared memory, 128 bytes each, shuffles among them
 //   predicted_matrix_flop, predicted_f32_flop   multiply and add count as two
+//   predicted_warp_instructions   issued, all warps together
 //   indexer_layers         layers of the model that run the operation
 #pragma once
 

@@ -195,6 +195,7 @@ std::vector<Forecast> forecasts(const std::vector<Record>& records) {
     forecast.shared_bytes = value_or(record, "predicted_shared_bytes", 0);
     forecast.matrix_flop = value_or(record, "predicted_matrix_flop", 0);
     forecast.f32_flop = value_or(record, "predicted_f32_flop", 0);
+    forecast.warp_instructions = value_or(record, "predicted_warp_instructions", 0);
     const Key key{forecast.tokens, forecast.prediction.device, operation_rank(record.op), record.op,
                   record.implementation};
     found.emplace(key, std::move(forecast));

@@ -47,6 +47,7 @@ struct Forecast {
   std::int64_t layers = 1;
   double load_bytes = 0, store_bytes = 0;
   double hbm_bytes = 0, l2_bytes = 0, shared_bytes = 0, matrix_flop = 0, f32_flop = 0;
+  double warp_instructions = 0;
 };
 std::vector<Forecast> forecasts(const std::vector<Record>& records);
 std::int64_t total_tokens(const Record& record);  // of the record's own problem; 0 without one
