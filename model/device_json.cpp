@@ -24,6 +24,8 @@ constexpr ConstantKey keys[] = {
     {"graph_launch_s", &DeviceSpec::graph_launch_s},
     {"f32_flop_per_s", &DeviceSpec::f32_flop_per_s},
     {"issue_per_clock_per_sm", &DeviceSpec::issue_per_clock_per_sm},
+    {"integer_per_clock_per_sm", &DeviceSpec::integer_per_clock_per_sm},
+    {"special_per_clock_per_sm", &DeviceSpec::special_per_clock_per_sm},
     {"hbm_latency_s", &DeviceSpec::hbm_latency_s},
     {"l2_latency_s", &DeviceSpec::l2_latency_s},
     {"shared_latency_s", &DeviceSpec::shared_latency_s},

@@ -1,4 +1,4 @@
-// Issue, arithmetic, shared memory and conversion of every SM.
+// Issue, pipes and shared memory of every SM.
 #include <utility>
 
 #include "indexpool/kernels/calibration/rate_kernel.cuh"
@@ -95,32 +95,40 @@ struct SharedBody {
   __device__ std::uint64_t result() const { return seen; }
 };
 
-// Pairs of e4m3 to pairs of f16, the low half fed back.
-struct ConversionBody {
+struct IntegerBody {
   static constexpr int steps = 32;
-  std::uint32_t words[chains];
-  __device__ explicit ConversionBody(const RateArgs& args) {
-    for (int k = 0; k < chains; ++k) words[k] = args.seed + threadIdx.x + k;
+  std::uint32_t words[chains], seed, mask;
+  __device__ explicit IntegerBody(const RateArgs& args) : seed(args.seed), mask(args.mask) {
+    for (int k = 0; k < chains; ++k) words[k] = threadIdx.x + k;
   }
   __device__ void round() {
-#if __CUDA_ARCH__ >= 890
 #pragma unroll
     for (int i = 0; i < steps; ++i) {
 #pragma unroll
       for (int k = 0; k < chains; ++k) {
-        asm volatile("cvt.rn.f16x2.e4m3x2 %0, %1;\n"
-                     : "=r"(words[k])
-                     : "h"(static_cast<std::uint16_t>(words[k])));
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x6a;\n" : "+r"(words[k]) : "r"(mask), "r"(seed));
       }
     }
-#else
-    __trap();
-#endif
   }
   __device__ std::uint64_t result() const {
     std::uint32_t all = 0;
     for (int k = 0; k < chains; ++k) all ^= words[k];
     return all;
+  }
+};
+
+// 2^x, one instruction of the special pipe; most numbers soon are infinite, which costs the same.
+struct SpecialBody : FusedBody {
+  static constexpr int special_steps = 16;
+  using FusedBody::FusedBody;
+  __device__ void round() {
+#pragma unroll
+    for (int i = 0; i < special_steps; ++i) {
+#pragma unroll
+      for (int k = 0; k < chains; ++k) {
+        asm volatile("ex2.approx.ftz.f32 %0, %0;\n" : "+f"(values[k]));
+      }
+    }
   }
 };
 
@@ -131,7 +139,8 @@ const RateShape shapes[] = {
     {Rate::f32_unfused, "", rate_kernel<UnfusedBody>, lanes* FusedBody::steps* chains, 256, 0},
     {Rate::issue, "", rate_kernel<IssueBody>, 2.0 * IssueBody::mixed_steps* chains, 256, 0},
     {Rate::shared, "", rate_kernel<SharedBody>, 16 * lanes* chains, 2048, 0},
-    {Rate::conversion, "", rate_kernel<ConversionBody>, ConversionBody::steps* chains, 256, 89}};
+    {Rate::integer, "", rate_kernel<IntegerBody>, IntegerBody::steps* chains, 256, 0},
+    {Rate::special, "", rate_kernel<SpecialBody>, SpecialBody::special_steps* chains, 128, 0}};
 
 }  // namespace
 

@@ -178,6 +178,10 @@ void Maker::streaming_multiprocessors() {
   device_.issue_per_clock_per_sm =
       measured(clocked(Rate::issue),
                fmt::format("as many products as logic operations, independent, {}", occupancies));
+  device_.integer_per_clock_per_sm = measured(
+      clocked(Rate::integer), fmt::format("independent logic operations, {}", occupancies));
+  device_.special_per_clock_per_sm =
+      measured(clocked(Rate::special), fmt::format("independent exponentials, {}", occupancies));
   device_.shared_bytes_per_clock_per_sm =
       measured(clocked(Rate::shared),
                fmt::format("16-byte loads of shared memory without conflicts, {}", occupancies));

@@ -30,9 +30,10 @@ constexpr Name<Chain> chains[] = {{"hbm", Chain::hbm},
                                   {"barrier", Chain::barrier},
                                   {"arithmetic", Chain::arithmetic},
                                   {"matrix", Chain::matrix}};
-constexpr Name<Rate> rates[] = {
-    {"issue", Rate::issue},         {"conversion", Rate::conversion},   {"shared", Rate::shared},
-    {"f32_fused", Rate::f32_fused}, {"f32_unfused", Rate::f32_unfused}, {"matrix", Rate::matrix}};
+constexpr Name<Rate> rates[] = {{"issue", Rate::issue},         {"integer", Rate::integer},
+                                {"special", Rate::special},     {"shared", Rate::shared},
+                                {"f32_fused", Rate::f32_fused}, {"f32_unfused", Rate::f32_unfused},
+                                {"matrix", Rate::matrix}};
 constexpr Name<Launch> launches[] = {
     {"cold", Launch::cold}, {"warm", Launch::warm}, {"graph", Launch::graph}};
 

@@ -69,8 +69,8 @@ struct ChainSample {
 };
 
 // Operations without dependences on every SM. The unit of `operations` is that of the row: warp
-// instructions (issue, conversion), bytes (shared), floating-point operations.
-enum class Rate { issue, conversion, shared, f32_fused, f32_unfused, matrix };
+// instructions (issue, integer, special), bytes (shared), floating-point operations.
+enum class Rate { issue, integer, special, shared, f32_fused, f32_unfused, matrix };
 struct RateSample {
   Rate rate = Rate::issue;
   std::string dtype;  // of matrix operations

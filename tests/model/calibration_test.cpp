@@ -41,7 +41,8 @@ DeviceSpec random_truth() {
   for (Constant* constant :
        {&device.sm_clock_hz, &device.hbm_loaded_latency_s, &device.shared_bytes_per_clock_per_sm,
         &device.launch_s, &device.graph_launch_s, &device.f32_flop_per_s,
-        &device.issue_per_clock_per_sm, &device.l2_latency_s, &device.shared_latency_s,
+        &device.issue_per_clock_per_sm, &device.integer_per_clock_per_sm,
+        &device.special_per_clock_per_sm, &device.l2_latency_s, &device.shared_latency_s,
         &device.atomic_latency_s, &device.shuffle_latency_s, &device.barrier_latency_s,
         &device.arithmetic_latency_s}) {
     scale(*constant, factor());
@@ -168,6 +169,8 @@ TEST(Calibration, ChainsMoveTheirOwnLatency) {
 
 TEST(Calibration, RatesMoveTheirOwnConstant) {
   const std::pair<Rate, const char*> rows[] = {{Rate::issue, "issue_per_clock_per_sm"},
+                                               {Rate::integer, "integer_per_clock_per_sm"},
+                                               {Rate::special, "special_per_clock_per_sm"},
                                                {Rate::shared, "shared_bytes_per_clock_per_sm"},
                                                {Rate::f32_fused, "f32_flop_per_s"}};
   for (const auto& [rate, name] : rows) {
@@ -233,7 +236,8 @@ TEST(Calibration, MissingSamplesAreNamed) {
                                [&](const ChainSample& each) { return each.chain == chain; }),
                  {"no samples of the chain " + std::string(to_string(chain))});
   }
-  for (const Rate rate : {Rate::issue, Rate::shared, Rate::f32_fused, Rate::f32_unfused}) {
+  for (const Rate rate : {Rate::issue, Rate::integer, Rate::special, Rate::shared, Rate::f32_fused,
+                          Rate::f32_unfused}) {
     expect_parts(
         error_without(&Samples::rates, [&](const RateSample& each) { return each.rate == rate; }),
         {"no samples of the rate " + std::string(to_string(rate))});

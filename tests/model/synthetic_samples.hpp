@@ -129,6 +129,8 @@ class SyntheticDevice {
   void add_rates(std::vector<RateSample>& rates) {
     const double clocks = truth_.sm_clock_hz.value * static_cast<double>(truth_.sm_count);
     add_rate(rates, Rate::issue, truth_.issue_per_clock_per_sm.value * clocks);
+    add_rate(rates, Rate::integer, truth_.integer_per_clock_per_sm.value * clocks);
+    add_rate(rates, Rate::special, truth_.special_per_clock_per_sm.value * clocks);
     add_rate(rates, Rate::shared, truth_.shared_bytes_per_clock_per_sm.value * clocks);
     add_rate(rates, Rate::f32_fused, truth_.f32_flop_per_s.value);
     add_rate(rates, Rate::f32_unfused, truth_.f32_flop_per_s.value / 2);
