@@ -309,7 +309,7 @@ TEST(BaseOf, IsTheDeviceOfThatNameCapabilityAndMemory) {
     const auto found = base_of(facts);
     return found ? found->name : "";
   };
-  EXPECT_EQ(base("NVIDIA H200", "9.0", 4.917e12), "h200-sxm");
+  EXPECT_EQ(base("NVIDIA H200", "9.0", 4.8143e12), "h200-sxm");
   EXPECT_EQ(base("NVIDIA A100-SXM4-80GB", "8.0", 2.039e12), "a100-sxm4-80gb");
   EXPECT_EQ(base("NVIDIA A100-SXM4-40GB", "8.0", 1.555e12), "a100-sxm4-40gb");
   EXPECT_EQ(base("NVIDIA A100-PCIE-40GB", "8.0", 1.555e12), "a100-pcie-40gb");
