@@ -13,7 +13,7 @@ namespace {
 constexpr double piece_entries = 256;  // of one turn of an SM, as the engine's planner deals them
 constexpr double logit_bytes = 4;
 
-enum : std::size_t { fixed, row_cost, piece, matrix_share, l2_share, store_share };
+enum : std::size_t { fixed, row_cost, piece, doubling, matrix_share, l2_share, store_share };
 
 // Rows that are their own sequences read the cache each; rows of one sequence find it in the L2.
 KernelTime logits_time(const KernelShape& any, const DeviceSpec& device,
@@ -23,7 +23,8 @@ KernelTime logits_time(const KernelShape& any, const DeviceSpec& device,
   const double mean = (entries.least + entries.most) / 2;
   const double cached =
       static_cast<double>(shape.sequences) * entries.most * static_cast<double>(shape.entry_bytes);
-  const double pieces = entries.rows * std::ceil(std::max(mean, 1.0) / piece_entries);
+  const double pieces_a_row = std::ceil(std::max(mean, 1.0) / piece_entries);
+  const double pieces = entries.rows * pieces_a_row;
   const double turns = std::ceil(pieces / static_cast<double>(device.sm_count));
   const auto peak = device.matrix_flop_per_s.find("e4m3");
   require(peak != device.matrix_flop_per_s.end(), "a device without an e4m3 matrix rate");
@@ -33,7 +34,8 @@ KernelTime logits_time(const KernelShape& any, const DeviceSpec& device,
   const double resident = resident_share_at(Bytes(std::llround(cached)), device, Corner::expected);
 
   KernelTime out;
-  out[Resource::fixed] = device.graph_launch_s.value + c[fixed] + entries.rows * c[row_cost];
+  out[Resource::fixed] = device.graph_launch_s.value + c[fixed] + entries.rows * c[row_cost] +
+                         std::log2(pieces_a_row) * c[doubling];
   out[Resource::serial] = (turns - 1) * c[piece];
   out[Resource::hbm] = cached * (1 - resident) / device.hbm_read_bytes_per_s.value +
                        written / (device.hbm_write_bytes_per_s.value * c[store_share]);
@@ -48,6 +50,8 @@ constexpr FormConstant constants[] = {
     {"fixed_s", 2e-6, 1e-8, 2e-5, "one piece's latency: page table, first loads, reduction"},
     {"row_s", 3e-9, 1e-12, 1e-6, "of dealing a row: the planner's metadata, read by every block"},
     {"piece_s", 4.5e-7, 1e-9, 1e-5, "each further piece of 256 entries of the busiest SM"},
+    {"row_doubling_s", 1e-7, 1e-10, 5e-6,
+     "each doubling of the pieces of a row: the last of them ends later"},
     {"matrix_share", 0.7, 0.05, 2, "of the device's e4m3 rate"},
     {"l2_share", 1, 0.2, 2, "of the device's L2 rate"},
     {"store_share", 0.8, 0.1, 4, "of the device's write rate, for logits"}};
@@ -56,9 +60,10 @@ constexpr FormConstant constants[] = {
 
 const KernelForm paged_logits_form = {
     "paged_logits",
-    "graph launch + fixed + rows x row + overlap((turns - 1) x piece, cache beyond L2 / HBM + "
+    "graph launch + fixed + rows x row + log2(pieces of a row) x doubling + overlap((turns - 1) x "
+    "piece, cache beyond L2 / HBM + "
     "logits / write rate, rows x entries / L2, FLOP / e4m3 rate)",
-    {"graph launch + fixed_s + rows x row_s",
+    {"graph launch + fixed_s + rows x row_s + log2(pieces of a row) x row_doubling_s",
      "cache x (1 - share resident in L2) / read rate + logits / (write rate x store_share)",
      "rows x entries x entry_bytes / (L2 rate x l2_share)",
      "2 x heads x head_dim x rows x entries / (e4m3 rate x matrix_share)",

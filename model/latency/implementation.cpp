@@ -135,8 +135,9 @@ Prediction explain(const ImplementationSet& set, const Implementation& implement
          std::string(form.parts[i]),
          fmt::format("{}; device: {}", set.provenance, device_source(resource, form, device))});
   }
-  out.terms.push_back({"sum", whole.time, whole.low, whole.high, std::string(form.formula),
-                       "interval: 90 % of the fitted rows of its kind"});
+  out.terms.push_back(
+      {"sum", whole.time, whole.low, whole.high, std::string(form.formula),
+       "interval: 90 % of the rows of its kind that a fit to others missed by no more"});
   out.terms.push_back({"constants", {}, {}, {}, constants_text(form, implementation), set.source});
   return out;
 }

@@ -25,19 +25,19 @@ double log_choose(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
 
-// How many of n values to leave outside, half on each side, at least two (the extremes are the
-// ends): the most for which the rest holds 90 % of further values with that confidence, whatever
-// the distribution (Wilks 1941). The share within, between two of n order statistics, is
-// distributed as Beta; in terms of binomials, P(Bin(n, outside) < r) <= 1 - confidence.
-double left_outside(std::size_t n) {
+// How many of n values to leave outside on each side, counted from 1: at 1 the extremes are the
+// ends. The most for which what lies between holds 90 % of further values with that confidence,
+// whatever the distribution (Wilks 1941): the share between two of n order statistics is
+// distributed as Beta, so that P(Bin(n, outside) < both sides) <= 1 - confidence.
+double outside_each_side(std::size_t n) {
   const auto count = static_cast<double>(n);
-  double below = 0, r = 0;
-  for (; r <= count; ++r) {
-    below +=
-        std::exp(log_choose(count, r) + r * std::log(outside) + (count - r) * std::log1p(-outside));
+  double below = 0, both = 0;
+  for (; both <= count; ++both) {
+    below += std::exp(log_choose(count, both) + both * std::log(outside) +
+                      (count - both) * std::log1p(-outside));
     if (below > 1 - confidence) break;
   }
-  return std::max(r, 2.0);
+  return std::max(std::floor(both / 2), 1.0);
 }
 
 // Rows of one family are missed alike, so that families are counted, not rows.
@@ -48,7 +48,7 @@ Spread spread_of(const Kind& kind) {
   std::sort(ratios.begin(), ratios.end());
   std::sort(inverse.begin(), inverse.end());
   const auto families = static_cast<double>(kind.families.size());
-  const double share = 1 - left_outside(kind.families.size()) / 2 / (families + 1);
+  const double share = 1 - outside_each_side(kind.families.size()) / (families + 1);
   return {std::min(1.0, 1 / upper_quantile(inverse, share)),
           std::max(1.0, upper_quantile(ratios, share)), static_cast<std::int64_t>(ratios.size())};
 }
