@@ -73,11 +73,10 @@ std::string cell_line(const std::string& text, bool limits) {
 // Name and time of an operation, and what of it is no level: launch, serial steps, latencies.
 std::string operation_line(std::size_t row, const Forecast& forecast) {
   const Prediction& prediction = forecast.prediction;
-  const bool named = forecast.implementation != forecast.op;
-  std::string lines =
-      cell_line(fmt::format("<b>{}</b>{}{}", escape_xml(forecast.op), named ? " " : "",
-                            named ? escape_xml(shortened(forecast.implementation, 24)) : ""),
-                false);
+  std::string lines = cell_line(fmt::format("<b>{}</b>", escape_xml(forecast.op)), false);
+  if (forecast.implementation != forecast.op) {
+    lines += cell_line(escape_xml(shortened(forecast.implementation, 24)), false);
+  }
   lines += cell_line(fmt::format("<b>{}</b>", format_seconds(prediction.time.value)), false);
   for (const CostTerm& term : prediction.terms) {
     if (is_level(term.name) || term.time.value <= 0) continue;

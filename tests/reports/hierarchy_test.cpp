@@ -43,7 +43,7 @@ TEST(Hierarchy, EdgesCarryTheBytesAndTimesOfTheRecords) {
         "\"2 shared\" -> \"2 registers\" [label=\" 2 MB \\n 1 µs \"",
         "\"2 registers\" -> \"2 matrix\" [label=\" 2.15 GFLOP \\n 7.4 µs \"",
         "\"2 registers\" -> \"2 issue\" [label=\" 1.25 M instructions \\n 3.5 µs \"",
-        "<b>logits</b> logits_mma", "launch 2.5 µs"}) {
+        "<b>logits</b>", ">logits_mma<", "launch 2.5 µs"}) {
     EXPECT_TRUE(contains(dot, part)) << part << "\n" << dot;
   }
   EXPECT_FALSE(contains(dot, "<b>pool</b>"));
