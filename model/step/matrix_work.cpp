@@ -18,7 +18,7 @@ constexpr std::int64_t stages = 2;         // of loads in flight
 constexpr std::int64_t large_tile = 8192;  // elements; a larger one fills an SM's registers
 constexpr std::int64_t threads = 256;      // of a block
 // What launches of a library add: see product_overhead_source.
-constexpr double prologue_s = 2.16e-6, split_s = 2.13e-6;
+constexpr double prologue_s = 1.1e-6, split_s = 1.1e-6;
 constexpr std::int64_t least_split = 256;  // of k, for a block
 constexpr std::int64_t most_splits = 16;
 

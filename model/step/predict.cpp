@@ -38,17 +38,24 @@ Prediction prediction_of(const Shape& shape, const Size& size, const Machine& ma
     const Size& size;
     const Machine& machine;
     Prediction of(const Work& work) const { return predict(work, machine.device, machine.options); }
-    static Prediction of_product(Prediction prediction) {
+    static Prediction of_product(Prediction prediction, const Work& work) {
+      prediction.low += work.serial_latency * (least_overhead - 1);
+      prediction.high += work.serial_latency * (most_overhead - 1);
       for (CostTerm& term : prediction.terms) {
-        if (term.name == "serial") term.source = product_overhead_source;
+        if (term.name != "serial") continue;
+        term.low = work.serial_latency * least_overhead;
+        term.high = work.serial_latency * most_overhead;
+        term.source = product_overhead_source;
       }
       return prediction;
     }
     Prediction operator()(const MatrixProduct& each) const {
-      return of_product(of(work_of(each, size.rows(), machine.device)));
+      const Work work = work_of(each, size.rows(), machine.device);
+      return of_product(of(work), work);
     }
     Prediction operator()(const ExpertProduct& each) const {
-      return of_product(predict_range(work_of(each, size.rows(), machine.device), machine));
+      const WorkRange range = work_of(each, size.rows(), machine.device);
+      return of_product(predict_range(range, machine), range.expected);
     }
     Prediction operator()(const Stream& each) const { return of(work_of(each, size)); }
     Prediction operator()(const Attention& each) const {

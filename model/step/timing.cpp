@@ -37,6 +37,13 @@ OperationTime of_range(const WorkRange& range, const Machine& machine, bool besi
   return time;
 }
 
+// A product, whose overhead has an interval of its own.
+OperationTime of_product(OperationTime time, const Work& work) {
+  time.low += work.serial_latency * (least_overhead - 1);
+  time.high += work.serial_latency * (most_overhead - 1);
+  return time;
+}
+
 OperationTime of_measured(const Measured& measured, const Machine& machine) {
   const KernelForm& form = kernel_form(measured.implementation->form);
   const KernelEstimate estimated =
@@ -75,10 +82,12 @@ OperationTime time_of(const Operation& operation, const Size& size, const Machin
     std::span<const Declared> declared;
     bool beside;
     OperationTime operator()(const MatrixProduct& each) const {
-      return of_work(work_of(each, size.rows(), machine.device), machine, beside);
+      const Work work = work_of(each, size.rows(), machine.device);
+      return of_product(of_work(work, machine, beside), work);
     }
     OperationTime operator()(const ExpertProduct& each) const {
-      return of_range(work_of(each, size.rows(), machine.device), machine, beside);
+      const WorkRange range = work_of(each, size.rows(), machine.device);
+      return of_product(of_range(range, machine, beside), range.expected);
     }
     OperationTime operator()(const Stream& each) const {
       return of_work(work_of(each, size), machine, beside);
