@@ -159,12 +159,14 @@ void write_files(const std::string& folder, const std::vector<Record>& records,
   note("records: " + folder + "/records.jsonl");
 }
 
-// Records of an earlier run beside what is predicted today.
+// Records of an earlier run beside what is predicted today. They are written without the terms of
+// their predictions, half of their size: `score --explain` works those out again.
 int predict_anew(const MeasureCommandOptions& options, const DeviceSpec& device,
                  reports::Format format) {
   std::vector<Record> records = read_records(options.records);
   for (Record& record : records) record = timing::predicted_anew(std::move(record), device);
   const MeasuredScore measured = score_records(records, options.records, device);
+  for (Record& record : records) record.prediction->terms.clear();
   if (!options.out.empty()) write_files(options.out, records, &measured);
   print(measured_text(measured, format, false, colour_wanted()));
   return exit_code(records);
