@@ -13,6 +13,15 @@ bool depends_on_tokens(const Shape& shape) {
   return std::holds_alternative<Attention>(shape) || std::holds_alternative<IndexerKernels>(shape);
 }
 
+// Whether a longer context changes nothing: a decode step whose rows have all they may select, none
+// of it twice.
+bool is_settled(const Shape& shape, const Size& size) {
+  const auto* a = std::get_if<Attention>(&shape);
+  if (a == nullptr || size.rows_per_sequence > 1 || size.tokens < a->window) return false;
+  return !a->whole ||
+         (a->selected > 0 && size.tokens / a->tokens_per_entry / a->context_ranks >= a->selected);
+}
+
 }  // namespace
 
 // Rows of a step: sequences, and rows of each.
@@ -26,9 +35,39 @@ struct PreparedStep::State {
   IndexerWork indexer;
   bool two_streams;
   std::vector<std::size_t> by_tokens;  // operations that depend on the context
-  // Times by operation. Those that depend on the context are of the last prediction.
-  std::map<Rows, std::vector<OperationTime>> kept;
+  // Times by operation. Those that depend on the context are of `tokens`.
+  struct Kept {
+    std::vector<OperationTime> times;
+    std::int64_t tokens = 0;
+  };
+  std::map<Rows, Kept> kept;
   std::vector<Declared> declared, drafting;
+
+  const std::vector<OperationTime>& times_at(const Size& size) {
+    const Rows rows{size.sequences, size.rows_per_sequence};
+    const auto [at, fresh] = kept.try_emplace(rows);
+    try {
+      refresh(at->second, size, fresh);
+    } catch (...) {
+      kept.erase(at);  // some of its times may be of this size
+      throw;
+    }
+    return at->second.times;
+  }
+
+  void refresh(Kept& of_rows, const Size& size, bool fresh) const {
+    if (fresh) {
+      of_rows.times.resize(plan.operations.size());
+      for (std::size_t i = 0; i < of_rows.times.size(); ++i) time(of_rows.times, i, size);
+    } else {
+      const Size before{size.sequences, size.rows_per_sequence, of_rows.tokens};
+      for (const std::size_t i : by_tokens) {
+        const Shape& shape = plan.operations[i].shape;
+        if (!is_settled(shape, before) || !is_settled(shape, size)) time(of_rows.times, i, size);
+      }
+    }
+    of_rows.tokens = size.tokens;
+  }
 
   void time(std::vector<OperationTime>& times, std::size_t i, const Size& size) const {
     const Operation& each = plan.operations[i];
@@ -73,14 +112,7 @@ CostNumbers PreparedStep::predict(std::int64_t tokens, std::int64_t sequences) {
     }
   }
   if (s.kept.size() >= most_kept) s.kept.clear();
-  std::vector<OperationTime>& times = s.kept[{size.sequences, size.rows_per_sequence}];
-  if (times.empty()) {
-    times.resize(s.plan.operations.size());
-    for (std::size_t i = 0; i < times.size(); ++i) s.time(times, i, size);
-  } else {
-    for (const std::size_t i : s.by_tokens) s.time(times, i, size);
-  }
-  return sum_of(s.plan, times, s.two_streams).numbers;
+  return sum_of(s.plan, s.times_at(size), s.two_streams).numbers;
 }
 
 }  // namespace indexpool::step

@@ -1,7 +1,8 @@
 #include "indexpool/reports/cli/indexer_work.hpp"
 
-#include <algorithm>
+#include <array>
 #include <optional>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -131,12 +132,19 @@ class IndexerArgs {
     return args;
   }
 
-  void declare_one(const char* name, const OpArgs& args, step::Declared& out) const {
+  // The kernel of the size before, when it takes this one too: finding it is most of the work.
+  const kernels::Kernel& kernel_for(const OpArgs& args) {
+    const kernels::Kernel*& last = last_[args.index()];
+    if (last == nullptr || last->unsupported(args)) last = &kernels::find_kernel("simt", args);
+    return *last;
+  }
+
+  void declare_one(const char* name, const OpArgs& args, step::Declared& out) {
     out.name = name;
     out.cache = {};
     out.refusal.clear();
     try {
-      const kernels::Kernel& kernel = kernels::find_kernel("simt", args);
+      const kernels::Kernel& kernel = kernel_for(args);
       out.kernel = kernel.name;
       out.work = kernel.work(args);
     } catch (const ConfigError& refusal) {
@@ -152,6 +160,7 @@ class IndexerArgs {
   std::int64_t drafts_, key_bytes_;
   std::vector<kernels::QueryRow> rows_;
   std::vector<kernels::QueryTile> tiles_;
+  std::array<const kernels::Kernel*, std::variant_size_v<OpArgs>> last_{};  // by operation
 };
 
 // The numeric mode of kernels that read keys stored so; none where there are no such kernels.

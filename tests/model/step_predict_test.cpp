@@ -221,6 +221,16 @@ RC_GTEST_PROP(PreparedStep, SaysWhatTheForecastInWordsSays, ()) {
   }
 }
 
+TEST(PreparedStep, ARefusedSizeLeavesNothingBehind) {
+  const Architecture model = load_model("indexpool-a-composite");
+  const Serving serving = served();
+  PreparedStep step(model, load_device("h200-sxm"), serving, {});
+  constexpr std::int64_t sequences = 1 << 24;
+  const Seconds short_context = step.predict(1024, sequences).time;
+  config_error_of([&] { step.predict(std::int64_t{1} << 40, sequences); });
+  EXPECT_EQ(step.predict(1024, sequences).time, short_context);
+}
+
 TEST(PreparedStep, ACopyIsItsOwn) {
   const Serving serving = served();
   PreparedStep one(load_model("glm-5.3-flash"), load_device("h200-sxm"), serving, stand_in);
