@@ -1,9 +1,8 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "indexpool/model/error.hpp"
 
