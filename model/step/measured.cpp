@@ -49,6 +49,14 @@ Machine::Machine(DeviceSpec spec, const StepOptions& step_options) : device(std:
   attention = set_for(attention_table, device);
 }
 
+CostNumbers launch_beyond_graph(const Machine& machine) {
+  if (machine.options.graph_launch) return {};
+  const Constant &stream = machine.device.launch_s, &graph = machine.device.graph_launch_s;
+  const double time = std::max(0.0, stream.value - graph.value);
+  return {Seconds(time), Seconds(std::clamp(stream.low - graph.low, 0.0, time)),
+          Seconds(std::max(time, stream.high - graph.high))};
+}
+
 Measured measured_for(const Shape& shape, const Size& size, const Machine& machine) {
   if (const auto* product = std::get_if<MatrixProduct>(&shape)) {
     return measured_product(*product, size, machine);

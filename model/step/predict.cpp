@@ -96,6 +96,7 @@ class Forecaster {
           explain(*measured.set, *measured.implementation, measured.shape, machine_.device);
       next.prediction.hbm_bytes = hbm_of(operation.shape, size);
       next.prediction.bound_by = limit_name(next.prediction.bound_by);
+      add_launch(next.prediction);
       next.kernel = measured.implementation->kernel;
       next.source = "measured: " + measured.set->name;
     } else {
@@ -113,6 +114,18 @@ class Forecaster {
     next.lane = operation.lane;
     next.source = operation.source;
     return next;
+  }
+
+  // Measured in a graph, launched in a stream.
+  void add_launch(Prediction& prediction) const {
+    const CostNumbers more = launch_beyond_graph(machine_);
+    if (more.high.value == 0) return;
+    prediction.time += more.time;
+    prediction.low += more.low;
+    prediction.high += more.high;
+    prediction.terms.push_back({"stream launch", more.time, more.low, more.high,
+                                "launch in a stream - launch in a graph",
+                                machine_.device.launch_s.source});
   }
 
   void add_declared(const Operation& operation, const Declared& each) {

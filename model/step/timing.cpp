@@ -50,7 +50,14 @@ OperationTime of_measured(const Measured& measured, const Machine& machine) {
       estimate(*measured.implementation, form, measured.shape, machine.device);
   const Seconds hbm(estimated.parts[Resource::hbm]), matrix(estimated.parts[Resource::matrix]);
   const double fast = estimated.low / estimated.time;
-  return {estimated.time, estimated.low, estimated.high, hbm, hbm * fast, matrix, matrix * fast};
+  const CostNumbers launch = launch_beyond_graph(machine);
+  return {estimated.time + launch.time,
+          estimated.low + launch.low,
+          estimated.high + launch.high,
+          hbm,
+          hbm * fast,
+          matrix,
+          matrix * fast};
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ struct Measured {
   KernelShape shape;
   explicit operator bool() const { return implementation != nullptr; }
 };
+// Measured in graphs: what a launch in a stream takes longer; nothing in a graph.
+CostNumbers launch_beyond_graph(const Machine& machine);
 Measured measured_for(const Shape& shape, const Size& size, const Machine& machine);
 
 // One run of `operation`. `declared`: the indexer's kernels at this size. How long it keeps what

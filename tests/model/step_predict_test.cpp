@@ -81,11 +81,18 @@ TEST(StepForecast, ReadingTheActiveParametersAloneBoundsAStepFromBelow) {
   }
 }
 
-TEST(StepForecast, AGraphLaunchesFaster) {
+TEST(StepForecast, EveryOperationLaunchesFasterInAGraph) {
   StepOptions stream;
   stream.graph_launch = false;
-  EXPECT_GT(forecast("glm-5.3-flash", "h200-sxm", served(), 1 << 20, 1, stream).time,
-            forecast("glm-5.3-flash", "h200-sxm", served(), 1 << 20, 1).time);
+  for (const char* device : {"a100-sxm4-80gb", "h200-sxm"}) {
+    const StepForecast slow = forecast("glm-5.3-flash", device, served(), 1 << 20, 1, stream);
+    const StepForecast fast = forecast("glm-5.3-flash", device, served(), 1 << 20, 1);
+    ASSERT_EQ(slow.operations.size(), fast.operations.size());
+    for (std::size_t i = 0; i < slow.operations.size(); ++i) {
+      EXPECT_GT(slow.operations[i].time, fast.operations[i].time) << fast.operations[i].name;
+    }
+    EXPECT_GT(slow.time, fast.time);
+  }
 }
 
 TEST(StepForecast, RanksShortenAStepAndExchangeItsRows) {
