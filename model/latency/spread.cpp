@@ -13,8 +13,6 @@ namespace {
 
 constexpr double outside = 0.1;     // of a 90 % interval
 constexpr double confidence = 0.9;  // that an interval found from few families holds 90 %
-// With fewer, even the two extremes hold 90 % less often than not.
-constexpr std::size_t least_families = 17;
 
 struct Kind {
   std::vector<double> ratios;  // measured over predicted
@@ -28,7 +26,8 @@ double log_choose(double n, double k) {
 // How many of n values to leave outside on each side, counted from 1: at 1 the extremes are the
 // ends. The most for which what lies between holds 90 % of further values with that confidence,
 // whatever the distribution (Wilks 1941): the share between two of n order statistics is
-// distributed as Beta, so that P(Bin(n, outside) < both sides) <= 1 - confidence.
+// distributed as Beta, so that P(Bin(n, outside) < both sides) <= 1 - confidence. 0 below 38
+// values, whose extremes are not enough.
 double outside_each_side(std::size_t n) {
   const auto count = static_cast<double>(n);
   double below = 0, both = 0;
@@ -37,7 +36,7 @@ double outside_each_side(std::size_t n) {
                       (count - both) * std::log1p(-outside));
     if (below > 1 - confidence) break;
   }
-  return std::max(std::floor(both / 2), 1.0);
+  return std::floor(both / 2);
 }
 
 // Rows of one family are missed alike, so that families are counted, not rows.
@@ -48,7 +47,8 @@ Spread spread_of(const Kind& kind) {
   std::sort(ratios.begin(), ratios.end());
   std::sort(inverse.begin(), inverse.end());
   const auto families = static_cast<double>(kind.families.size());
-  const double share = 1 - outside_each_side(kind.families.size()) / (families + 1);
+  const double each_side = std::max(outside_each_side(kind.families.size()), 1.0);
+  const double share = 1 - each_side / (families + 1);
   return {std::min(1.0, 1 / upper_quantile(inverse, share)),
           std::max(1.0, upper_quantile(ratios, share)), static_cast<std::int64_t>(ratios.size())};
 }
@@ -111,8 +111,11 @@ std::map<std::string, Spread> spreads(std::span<const UnseenRow> rows) {
     }
   }
   std::map<std::string, Spread> out;
-  for (const auto& [name, kind] : kinds) {
-    if (name == "all" || kind.families.size() >= least_families) out[name] = spread_of(kind);
+  for (const auto& [name, kind] : kinds) out[name] = spread_of(kind);
+  for (auto& [name, spread] : out) {
+    if (outside_each_side(kinds.at(name).families.size()) > 0) continue;
+    spread.low = std::min(spread.low, out.at("all").low);
+    spread.high = std::max(spread.high, out.at("all").high);
   }
   return out;
 }

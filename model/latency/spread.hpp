@@ -17,7 +17,8 @@ namespace indexpool {
 double upper_quantile(const std::vector<double>& sorted, double share);
 
 // Between which factors of the prediction 90 % of unseen rows lie, over all of them and by kind
-// (see spread_keys) where a kind has families enough.
+// (see spread_keys). A kind of fewer than 38 families can't tell by itself: it takes the wider of
+// its own extremes and of all rows' spread.
 std::map<std::string, Spread> spreads(std::span<const UnseenRow> rows);
 
 std::vector<ErrorSummary> summarise(const std::vector<ScoredRow>& rows);

@@ -142,8 +142,9 @@ TEST(Spreads, HoldNinetyPercentWithTheConfidenceTheyState) {
   }
 }
 
-TEST(Spreads, OfFewFamiliesTakeTheExtremesAndHoldMoreOftenThanNot) {
-  EXPECT_GE(drawn(17, 1, 400).good, 0.5 - 0.075);
+// P(Beta(16, 2) > 0.9) = 0.52, if they are all there is.
+TEST(Spreads, OfSeventeenFamiliesTakeTheExtremesAndHoldMoreOftenThanNot) {
+  EXPECT_GE(drawn(17, 1, 400).good, 0.52 - 0.075);
 }
 
 TEST(Spreads, RowsOfOneFamilyCountAsOne) {
@@ -152,22 +153,38 @@ TEST(Spreads, RowsOfOneFamilyCountAsOne) {
   EXPECT_NEAR(tenfold.mean, alone.mean, 0.01);
 }
 
-TEST(Spreads, AKindOfTooFewFamiliesFallsBackToTheWiderKind) {
-  for (const int large : {16, 17}) {
+TEST(Spreads, AreByKindAndContainThePrediction) {
+  std::vector<TimedRow> rows;
+  for (int i = 0; i < 80; ++i) rows.push_back(copy_row(i < 40 ? 90'000'000 + i : 1'000'000 + i, 1));
+  std::vector<UnseenRow> unseen;
+  for (int i = 0; i < 80; ++i) {
+    unseen.push_back({&rows[static_cast<std::size_t>(i)], Resource::hbm, i < 40 ? 1.1 : 0.8});
+  }
+  const std::map<std::string, Spread> found = spreads(unseen);
+  EXPECT_DOUBLE_EQ(found.at("HBM, over 80 MB").high, 1.1);
+  EXPECT_EQ(found.at("HBM, over 80 MB").low, 1);
+  EXPECT_DOUBLE_EQ(found.at("up to 80 MB").low, 0.8);
+  EXPECT_EQ(found.at("up to 80 MB").high, 1);
+  EXPECT_EQ(found.at("all").rows, 80);
+  EXPECT_TRUE(spreads({}).empty());
+}
+
+// The extremes of 38 values hold 90 % with a confidence of 90 %, those of 37 do not.
+TEST(Spreads, AKindWhoseExtremesAreNotEnoughIsAsWideAsAllAtLeast) {
+  for (const int large : {37, 38}) {
     std::vector<TimedRow> rows;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 100; ++i) {
       rows.push_back(copy_row(i < large ? 90'000'000 + i : 1'000'000 + i, 1));
     }
     std::vector<UnseenRow> unseen;
-    for (const TimedRow& row : rows) unseen.push_back({&row, Resource::hbm, 1.1});
-    const std::map<std::string, Spread> found = spreads(unseen);
-    EXPECT_EQ(found.contains("over 80 MB"), large == 17);
-    EXPECT_TRUE(found.contains("up to 80 MB"));
-    EXPECT_EQ(found.at("all").rows, 40);
-    EXPECT_DOUBLE_EQ(found.at("all").high, 1.1);
-    EXPECT_EQ(found.at("all").low, 1);  // an interval contains its prediction
+    for (int i = 0; i < 100; ++i) {
+      const double ratio = i < large ? 1.01 : i % 2 == 0 ? 1.5 : 0.5;
+      unseen.push_back({&rows[static_cast<std::size_t>(i)], Resource::hbm, ratio});
+    }
+    const Spread spread = spreads(unseen).at("over 80 MB");
+    EXPECT_DOUBLE_EQ(spread.high, large == 37 ? 1.5 : 1.01);
+    EXPECT_DOUBLE_EQ(spread.low, large == 37 ? 0.5 : 1);
   }
-  EXPECT_TRUE(spreads({}).empty());
 }
 
 }  // namespace
