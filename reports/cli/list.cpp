@@ -13,6 +13,7 @@
 #include "indexpool/reports/quantity.hpp"
 #include "indexpool/reports/table.hpp"
 #include "indexpool/verify/field/field.hpp"
+#include "indexpool/verify/measure/grid.hpp"
 #include "indexpool/verify/verify.hpp"
 
 namespace indexpool::cli {
@@ -118,13 +119,22 @@ std::vector<Entry> field_entries() {
   return entries;
 }
 
+std::vector<Entry> grids() {
+  std::vector<Entry> entries;
+  for (const std::string& name : verify::timing::grid_names()) {
+    const verify::timing::Grid grid = verify::timing::load_grid(name);
+    entries.push_back({name, fmt::format("{} points: {}", grid.points.size(), grid.why)});
+  }
+  return entries;
+}
+
 struct Kind {
   const char* name;
   std::vector<Entry> (*entries)();
 };
-constexpr Kind kinds[] = {{"models", models}, {"devices", devices},    {"suites", suites},
-                          {"modes", modes},   {"fills", fills},        {"kernels", kernel_entries},
-                          {"ops", ops},       {"field", field_entries}};
+constexpr Kind kinds[] = {{"models", models}, {"devices", devices},     {"suites", suites},
+                          {"modes", modes},   {"fills", fills},         {"kernels", kernel_entries},
+                          {"ops", ops},       {"field", field_entries}, {"grids", grids}};
 
 std::string kind_names() {
   std::string text;
@@ -167,10 +177,10 @@ std::function<int()> declare_list(CLI::App& app) {
 
 }  // namespace
 
-extern const Command list_command = {"list",
-                                     "Models, devices, suites, modes, fills, kernels, ops, field",
-                                     "  indexpool list\n"
-                                     "  indexpool list fills --format json\n",
-                                     declare_list};
+extern const Command list_command = {
+    "list", "Models, devices, suites, modes, fills, kernels, ops, field, grids",
+    "  indexpool list\n"
+    "  indexpool list fills --format json\n",
+    declare_list};
 
 }  // namespace indexpool::cli

@@ -67,7 +67,7 @@ void store_work(const Work& work, std::map<std::string, double>& values) {
       pass_bytes * static_cast<double>(traffic.shared_wavefronts + traffic.shuffles);
   values["predicted_matrix_flop"] = work.matrix_flop.value;
   values["predicted_f32_flop"] = work.f32_flop.value;
-  values["predicted_warp_instructions"] = work.warp_instructions;
+  values["predicted_warp_instructions"] = work.instructions.issued;
 }
 
 // To the record of the same operation and kernel; a kernel the case did not need gets a record that

@@ -58,8 +58,8 @@ struct Builder {
     out.tail_blocks = point.batch;
     kernels::TailRing tail;
     tail.ring = static_cast<std::int32_t>(kernels::ring_size(kpool(), 0));
-    tail.block_stride =
-        2 * tail.ring * geometry.indexer.index_head_dim * info(shape.mode.storage).bytes;
+    tail.block_stride = std::int64_t{2} * tail.ring * geometry.indexer.index_head_dim *
+                        info(shape.mode.storage).bytes;
     return tail;
   }
   // `tokens` of each sequence that end at `end(sequence)`.
