@@ -88,6 +88,7 @@ std::string memory_html(const MemoryPage& page) {
   if (!curves.empty()) {
     out += section("context", "How it grows with the context", "<figure>" + curves + "</figure>\n");
   }
+  for (const std::string& further : page.sections) out += further;
   out += section("terms", "Every term", html_table(page.terms));
   out += section("repeat", "How to repeat it",
                  fmt::format("<pre><code>{}</code></pre>\n", escape_xml(page.command)));

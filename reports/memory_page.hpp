@@ -30,6 +30,7 @@ struct MemoryPage {
   std::vector<Waterfall> waterfalls;
   std::vector<Curve> curves;  // bytes against tokens
   Table terms;
+  std::vector<std::string> sections = {};  // further ones as markup, before the terms
 };
 // One self-contained page; the markup is also well-formed XML.
 std::string memory_html(const MemoryPage& page);

@@ -11,6 +11,7 @@
 #include "indexpool/model/record.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
+#include "indexpool/reports/cli/forecast_record.hpp"
 #include "indexpool/reports/cli/indexer_work.hpp"
 #include "indexpool/reports/cli/memory_options.hpp"
 #include "indexpool/reports/cli/memory_page_of.hpp"
@@ -190,7 +191,8 @@ std::function<int()> declare_predict(CLI::App& app) {
   app.add_option("--only", options->only, "memory, time or all")->capture_default_str();
   app.add_flag("--explain", options->explain, "with formula and source of each term");
   app.add_option("--out", options->out, "file to write instead of standard output");
-  app.add_option("--html", options->html, "page with waterfall and context curve, as well");
+  app.add_option("--html", options->html,
+                 "page with waterfall, context curve, roofline and hierarchy, as well");
   options->format.declare(app);
   return [options, &app] {
     options->command = given_line(app);

@@ -10,6 +10,7 @@
 #include "indexpool/model/error.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
+#include "indexpool/reports/cli/forecast_record.hpp"
 #include "indexpool/reports/cli/golden.hpp"
 #include "indexpool/reports/cli/journal.hpp"
 #include "indexpool/reports/cli/names.hpp"
@@ -55,43 +56,19 @@ std::vector<Record> verify_golden(const Case& test_case, const fs::path& path, P
   return verify::verify_case(test_case, how);
 }
 
-// As report.hpp names them.
-void store_work(const Work& work, std::map<std::string, double>& values) {
-  constexpr double sector_bytes = 32, pass_bytes = 128;
-  const Traffic& traffic = work.traffic;
-  values["predicted_load_bytes"] = static_cast<double>(work.unique_read.value);
-  values["predicted_store_bytes"] = static_cast<double>(work.unique_write.value);
-  values["predicted_l2_bytes"] =
-      sector_bytes * static_cast<double>(traffic.load_sectors + traffic.store_sectors);
-  values["predicted_shared_bytes"] =
-      pass_bytes * static_cast<double>(traffic.shared_wavefronts + traffic.shuffles);
-  values["predicted_matrix_flop"] = work.matrix_flop.value;
-  values["predicted_f32_flop"] = work.f32_flop.value;
-  values["predicted_warp_instructions"] = work.instructions.issued;
-}
-
 // To the record of the same operation and kernel; a kernel the case did not need gets a record that
 // says so.
 void attach(std::vector<Record>& records, const OperationForecast& forecast, std::int64_t tokens,
             const ArchitectureConfig& model) {
   if (!forecast.refusal.empty()) throw ConfigError(forecast.refusal);
-  auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
+  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
     return record.op == forecast.op && record.implementation == forecast.kernel;
   });
   if (found == records.end()) {
-    Record record;
-    record.case_name = model.name;
-    record.op = forecast.op;
-    record.implementation = forecast.kernel;
-    record.environment.target = "cost model";
-    record.verdict.reason = "predicted only: the case does not need this kernel";
-    record.repeat = "indexpool predict --model " + model.name;
-    found = records.insert(records.end(), std::move(record));
+    records.push_back(predicted_record(forecast, tokens, model));
+  } else {
+    store_forecast(forecast, tokens, model, *found);
   }
-  found->prediction = forecast.prediction;
-  found->values["predicted_tokens"] = static_cast<double>(tokens);
-  store_work(forecast.work, found->values);
-  found->values["indexer_layers"] = static_cast<double>(model.indexer_layers);
 }
 
 std::string command_of(const RunOptions& options) {

@@ -64,6 +64,26 @@ TEST(Report, WritesEveryDocumentAndTheSameRecords) {
   }
 }
 
+TEST(Report, TakesTheResultsOfOtherCommandsAsSections) {
+  const Folder folder;
+  write_records(folder.file("r.jsonl"), {record_with(Status::passed)});
+  write_text(folder.file("rules.json"),
+             R"([{"mutant": "scale_447", "class": "scale", "ours": "noticed",
+                  "allclose": "let through"}])");
+  const Outcome outcome = indexpool({"report", folder.file("r.jsonl"), "--rules",
+                                     folder.file("rules.json"), "--out", folder.file("report")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string page = read_text(folder.file("report/report.html"));
+  EXPECT_TRUE(contains(page, "What rules of public projects notice"));
+  EXPECT_TRUE(contains(page, "0 of 1"));
+  EXPECT_TRUE(contains(page, "--rules"));
+  const Outcome wrong =
+      indexpool({"report", folder.file("r.jsonl"), "--faults", folder.file("rules.json")});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(contains(wrong.err, "rules.json: /0")) << wrong.err;
+  EXPECT_EQ(indexpool({"report", folder.file("r.jsonl"), "--mutants", "absent.json"}).code, 2);
+}
+
 TEST(Report, AFolderThatCannotBeMadeIsTheEnvironmentsFault) {
   const Folder folder;
   write_records(folder.file("r.jsonl"), {record_with(Status::passed)});

@@ -182,6 +182,19 @@ TEST(Predict, OutWritesTheFileInsteadOfStandardOutput) {
   EXPECT_EQ(read_text(path), indexpool({"predict", "--tokens", "1M", "--format", "csv"}).out);
 }
 
+TEST(Predict, ThePageShowsTheRooflineAndTheHierarchyUnlessOnlyMemoryIsAskedFor) {
+  const Folder folder;
+  const std::string path = folder.file("page.html");
+  ASSERT_EQ(indexpool({"predict", "--tokens", "64K", "--device", "h200-sxm", "--html", path}).code,
+            0);
+  for (const char* part : {"Kernels on the roofline of the h200-sxm",
+                           "data-flop=", "Through the memory hierarchy", "64K tokens"}) {
+    EXPECT_TRUE(contains(read_text(path), part)) << part;
+  }
+  ASSERT_EQ(indexpool({"predict", "--tokens", "64K", "--only", "memory", "--html", path}).code, 0);
+  EXPECT_FALSE(contains(read_text(path), "roofline"));
+}
+
 TEST(Predict, HtmlShowsTheWaterfallAndHowToRepeatIt) {
   const Folder folder;
   const std::string path = folder.file("memory.html");

@@ -30,7 +30,12 @@ TEST(Run, ShowsTheGoldenCaseSideBySideWithItsForecast) {
   verified.erase("project");
   EXPECT_EQ(verified, operations);
   EXPECT_EQ(read_records(out + "/records.jsonl").size(), nlohmann::json::parse(outcome.out).size());
-  EXPECT_TRUE(contains(read_text(out + "/report.html"), "What it would take: 1M tokens"));
+  const std::string page = read_text(out + "/report.html");
+  EXPECT_TRUE(contains(page, "What it would take: 1M tokens"));
+  EXPECT_TRUE(contains(page, "Kernels on the roofline of the"));
+  EXPECT_TRUE(contains(page, "data-flop="));
+  EXPECT_TRUE(contains(page, "Through the memory hierarchy"));
+  EXPECT_TRUE(contains(read_text(out + "/hierarchy.dot"), "<b>logits</b>"));
 }
 
 TEST(Verify, AProblemFromItsOptionsPassesAndRepeatsItself) {

@@ -69,6 +69,32 @@ TEST(ScoreCommand, SavedConstantsScoreAnotherTableWithoutAFit) {
   EXPECT_EQ(all.at("fitted_rows"), 0);
 }
 
+TEST(ScoreCommand, ThePageShowsTheRowsOfTheTable) {
+  const Folder folder;
+  const std::string table = written(folder, "copies.csv", copies());
+  const std::string page = folder.file("page.html"), rows = folder.file("rows.csv");
+  const std::vector<std::string> line = {"score",  table, "--device", "a100-sxm4-80gb",
+                                         "--html", page,  "--rows",   rows};
+  const Outcome outcome = indexpool(line);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string html = read_text(page);
+  for (const char* part : {"Predicted against measured", "fitted now", "60 rows, read as generic",
+                           "Held-out rows missed by most", "indexpool score", "hbm_share"}) {
+    EXPECT_TRUE(contains(html, part)) << part;
+  }
+  // Each row's numbers are those of the CSV, in both plots.
+  std::size_t marks = 0;
+  for (std::size_t at = html.find("data-measured"); at != std::string::npos;
+       at = html.find("data-measured", at + 1)) {
+    ++marks;
+  }
+  EXPECT_GT(marks, 100u);
+  EXPECT_LE(marks, 120u);  // of two plots; what falls on one pixel is drawn once
+  EXPECT_TRUE(contains(html, "data-measured=\"3.9333e-06\""));  // of 1 MB, the first row
+  ASSERT_EQ(indexpool(line).code, 0);
+  EXPECT_EQ(read_text(page), html);
+}
+
 TEST(ScoreCommand, ExplainsEachTermWithItsSource) {
   const Folder folder;
   const std::string table = written(folder, "copies.csv", copies());
