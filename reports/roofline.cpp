@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,23 +35,33 @@ RooflinePoint point_of(const Record& record, const std::string& prefix) {
   return point;
 }
 
+// By rate; those that would be one line to the eye are one.
+std::vector<Ceiling> matrix_ceilings(const DeviceSpec& device) {
+  constexpr double same = 1.03;
+  std::multimap<double, std::pair<std::string, std::string>> by_rate;
+  for (const auto& [dtype, rate] : device.matrix_flop_per_s) {
+    by_rate.emplace(rate.value, std::make_pair(dtype, rate.source));
+  }
+  std::vector<Ceiling> out;
+  for (const auto& [rate, named] : by_rate) {
+    if (out.empty() || rate > same * out.back().rate) {
+      out.push_back({named.first, false, rate, named.second});
+    } else {
+      out.back().name += ", " + named.first;
+      out.back().rate = rate;
+    }
+  }
+  for (Ceiling& ceiling : out) ceiling.name += " matrix units";
+  return out;
+}
+
 }  // namespace
 
 std::vector<Ceiling> ceilings(const DeviceSpec& device) {
   std::vector<Ceiling> out = {
       {"HBM", true, device.hbm_read_bytes_per_s.value, device.hbm_read_bytes_per_s.source},
       {"L2", true, device.l2_bytes_per_s.value, device.l2_bytes_per_s.source}};
-  std::map<double, Ceiling> matrix;
-  for (const auto& [dtype, rate] : device.matrix_flop_per_s) {
-    Ceiling& ceiling = matrix[rate.value];
-    ceiling.name += (ceiling.name.empty() ? "" : ", ") + dtype;
-    ceiling.rate = rate.value;
-    if (ceiling.source.empty()) ceiling.source = rate.source;
-  }
-  for (auto& [rate, ceiling] : matrix) {
-    ceiling.name += " matrix units";
-    out.push_back(std::move(ceiling));
-  }
+  for (Ceiling& ceiling : matrix_ceilings(device)) out.push_back(std::move(ceiling));
   out.push_back({"f32", false, device.f32_flop_per_s.value, device.f32_flop_per_s.source});
   return out;
 }

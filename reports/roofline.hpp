@@ -17,7 +17,7 @@ struct Ceiling {
   double rate = 0;
   std::string source;
 };
-// HBM, L2, the matrix units by dtype (equal rates share a line) and f32, as the device reaches
+// HBM, L2, the matrix units by dtype (rates within 3 % share a line) and f32, as the device reaches
 // them.
 std::vector<Ceiling> ceilings(const DeviceSpec& device);
 

@@ -130,6 +130,9 @@ void write_page(const PredictOptions& options, const Architecture& model,
                 Bytes usable) {
   reports::MemoryPage page = memory_page_of(model, request, tokens, usable);
   page.command = options.command;
+  if (options.only != "memory" && tokens.back() <= most_timed) {
+    page.sections = cost_pictures(indexer_view(model), load_device(options.device), tokens.back());
+  }
   write_text(options.html, reports::memory_html(page));
   note("page: " + options.html);
 }
