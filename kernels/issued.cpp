@@ -21,15 +21,15 @@ constexpr Instructions per_token{300, 95, 4}, per_group{70, 40, 0};
 constexpr Instructions checksum_of_codes{177, 110, 8}, checksum_of_values{90, 50, 0};
 
 Closing closing(const NumericMode& mode) {
-  if (mode.cache == DType::i8) return {{1473, 481, 46}, 1.17};
+  if (mode.cache == DType::i8) return {{1558, 584, 60}, 1.17};
   if (mode.cache == DType::e4m3) {
-    if (mode.scale == ScaleRule::power_of_two) return {{1477, 527, 30}, 1.17};
-    return {{1553, 536, 38}, 1.16};
+    if (mode.scale == ScaleRule::power_of_two) return {{1477, 564, 35}, 1.17};
+    return {{1553, 573, 45}, 1.16};
   }
   if (mode.storage == DType::f32) return {{1521, 452, 46}, 1.7};
   if (mode.storage == DType::f16) return {{2417, 669, 46}, 1.18};
   if (mode.pool_rounding == PoolRounding::storage_products) return {{1668, 543, 118}, 1.7};
-  return {{1260, 447, 30}, 1.2};
+  return {{1260, 513, 27}, 1.2};
 }
 
 // Exchanges between lanes that the next step waits for: rotation, largest magnitude, checksums.
@@ -54,14 +54,14 @@ Instructions pool_instructions(const Shape& shape, bool checksums) {
 }
 
 Instructions append_instructions(const Shape& shape, bool checksums, bool closes) {
-  constexpr Instructions alone{150, 60, 4}, around{400, 150, 6};
+  constexpr Instructions alone{150, 60, 4}, around{520, 290, 7};
   return closes ? pool_instructions(shape, checksums) + around : alone;
 }
 
 Instructions quantize_query_instructions(const Shape& shape) {
-  if (shape.mode.cache == DType::i8) return {358, 115, 26};
-  if (shape.mode.scale == ScaleRule::power_of_two) return {274, 99, 8};
-  return {348, 115, 18};
+  if (shape.mode.cache == DType::i8) return {354, 94, 33};
+  if (shape.mode.scale == ScaleRule::power_of_two) return {274, 109, 8};
+  return {348, 120, 18};
 }
 
 Instructions seed_tail_instructions() { return {70, 35, 0}; }
@@ -113,17 +113,17 @@ LogitsIssue mma_instructions(Multiply m, std::int64_t head_dim, std::int64_t hea
   switch (m) {
     case Multiply::bf16:
     case Multiply::f16:
-      return {{244 + 320 * d, 113 + 180 * d, 9},
-              row({147, 62, 0}, {16, 10, 0}, {25 + 44 * d, 20 + 10 * d, 0})};
+      return {{244 + 320 * d, 110 + 170 * d, 6},
+              row({147, 55, 0}, {16, 9, 0}, {25 + 44 * d, 18 + 9 * d, 0})};
     case Multiply::i8:
-      return {{160 + 170 * d, 70 + 90 * d, 9},
-              row({159, 53, 0}, {15, 10, 0}, {55 + 24 * d, 36 + 5 * d, 0})};
+      return {{170 + 174 * d, 70 + 90 * d, 6},
+              row({159, 44, 0}, {15, 9, 0}, {55 + 24 * d, 32 + 4 * d, 0})};
     case Multiply::e4m3_as_f16:
-      return {{320 + 810 * d, 150 + 610 * d, 9},
-              row({158, 62, 0}, {146, 96, 0}, {26 + 44 * d, 25 + 10 * d, 0})};
+      return {{320 + 810 * d, 130 + 550 * d, 6},
+              row({158, 56, 0}, {146, 87, 0}, {26 + 44 * d, 23 + 9 * d, 0})};
     case Multiply::e4m3:
-      return {{173 + 170 * d, 70 + 90 * d, 9},
-              row({146 + 161 * d, 60 + 145 * d, 0}, {16, 10, 0}, {25 + 114 * d, 15 + 26 * d, 0})};
+      return {{180 + 170 * d, 90 + 90 * d, 6},
+              row({137 + 161 * d, 52 + 137 * d, 0}, {16, 9, 0}, {25 + 114 * d, 14 + 23 * d, 0})};
   }
   return {};
 }
@@ -180,7 +180,7 @@ struct Passes {
 
 Instructions emission(std::int64_t pools) {
   constexpr std::int64_t batch = 32 * topk_singles;
-  return count(pools / batch) * Instructions{524, 327, 64} +
+  return count(pools / batch) * Instructions{524, 314, 64} +
          count(blocks_for(pools % batch, 32)) * Instructions{46, 25, 4};
 }
 double columns_of_thread(std::int64_t width) { return count(width) / topk_threads; }
@@ -189,10 +189,10 @@ double columns_of_thread(std::int64_t width) { return count(width) / topk_thread
 
 Instructions topk_instructions(std::int64_t pools, std::int64_t digits, std::int64_t width) {
   const Passes passes(pools);
-  const Instructions around{290, 135, 3}, column{64, 34, 3}, digit{290, 177, 0};
+  const Instructions around{290, 135, 3}, column{70, 34, 3}, digit{330, 150, 0};
   return around + columns_of_thread(width) * column +
-         count(digits) * (digit + passes.all({468, 360, 0}, {66, 51, 0}, {20, 14, 0})) +
-         passes.all({435, 325, 0}, {60, 45, 0}, {22, 13, 0}) + emission(pools);
+         count(digits) * (digit + passes.all({468, 344, 0}, {66, 48, 0}, {20, 14, 0})) +
+         passes.all({435, 310, 0}, {60, 43, 0}, {22, 13, 0}) + emission(pools);
 }
 
 Chain topk_chain(std::int64_t pools, std::int64_t digits, std::int64_t width) {

@@ -20,7 +20,7 @@ Spread spread_of(const Implementation& implementation, const KernelShape& shape,
 }
 
 // The device's constants that a part rests on.
-std::string device_source(Resource resource, const KernelForm& form, const DeviceSpec& device) {
+std::string device_source(Resource resource, const DeviceSpec& device) {
   switch (resource) {
     case Resource::fixed:
       return device.graph_launch_s.source;
@@ -29,8 +29,7 @@ std::string device_source(Resource resource, const KernelForm& form, const Devic
     case Resource::l2:
       return device.l2_bytes_per_s.source;
     case Resource::matrix: {
-      const bool fp8 = form.name == "paged_logits";
-      const auto rate = device.matrix_flop_per_s.find(fp8 ? "e4m3" : "bf16");
+      const auto rate = device.matrix_flop_per_s.find("bf16");
       return rate == device.matrix_flop_per_s.end() ? device.source : rate->second.source;
     }
     case Resource::serial:
@@ -133,7 +132,7 @@ Prediction explain(const ImplementationSet& set, const Implementation& implement
     out.terms.push_back(
         {std::string(to_string(resource)), part, part * spread.low, part * spread.high,
          std::string(form.parts[i]),
-         fmt::format("{}; device: {}", set.provenance, device_source(resource, form, device))});
+         fmt::format("{}; device: {}", set.provenance, device_source(resource, device))});
   }
   out.terms.push_back(
       {"sum", whole.time, whole.low, whole.high, std::string(form.formula),

@@ -1,9 +1,13 @@
 // Times and counters recorded on an H200: complete, right when they were taken, and still what the
 // kernels declare.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +72,32 @@ TEST(RecordedTimes, TheKernelsStillDeclareWhatTheyDidThen) {
     const StoredPoint at = stored_point(record);
     const Work work = declared_work(at.point, at.geometry);
     EXPECT_EQ(work.traffic, record.declared) << record.case_name;
+  }
+}
+
+// What the cost model promises of our kernels: of the cold and warm times, which no constant was
+// fitted to.
+TEST(RecordedTimes, ArePredictedWithinEightPercentAndTheirIntervalsHold) {
+  const DeviceSpec h200 = load_device("h200-sxm");
+  for (const char* cache : {"cold", "warm"}) {
+    std::vector<double> errors;
+    double inside = 0;
+    for (const Record& record : latencies()) {
+      if (record.measurement->clock != "cuda_events" || record.measurement->cache != cache)
+        continue;
+      const StoredPoint at = stored_point(record);
+      const Prediction prediction =
+          predict(declared_work(at.point, at.geometry), h200, timed_as(*record.measurement));
+      const Seconds median = record.measurement->median;
+      errors.push_back(std::abs(prediction.time / median - 1));
+      inside += prediction.low <= median && median <= prediction.high ? 1 : 0;
+    }
+    ASSERT_GE(errors.size(), 60U);
+    std::sort(errors.begin(), errors.end());
+    const double count = static_cast<double>(errors.size());
+    EXPECT_LE(std::accumulate(errors.begin(), errors.end(), 0.0) / count, 0.08) << cache;
+    EXPECT_LE(errors[static_cast<std::size_t>(0.95 * count)], 0.20) << cache;
+    EXPECT_GE(inside / count, 0.85) << cache;
   }
 }
 
