@@ -200,8 +200,10 @@ std::string glossary_section(const ReportInput&) {
           "<dt>interval</dt><dd>The prediction with every device constant at its most and least "
           "favourable published or measured value.</dd>\n"
           "<dt>limited by</dt><dd>The resource that alone would take longest: hbm (device memory), "
-          "l2, shared (memory), matrix (tensor cores), f32 (scalar cores), launch, serial "
-          "(dependent steps).</dd>\n</dl>\n");
+          "l2, shared (memory), matrix (tensor cores), f32, integer and special (the pipes of an "
+          "SM), issue (of instructions), latency (steps of a block that wait for each other), "
+          "launch, fill (until the first bytes are there), serial (dependent steps).</dd>\n"
+          "</dl>\n");
 }
 
 }  // namespace indexpool::reports

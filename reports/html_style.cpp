@@ -98,6 +98,7 @@ svg .ring { fill: none; stroke-width: 1; opacity: .5; } svg .dot { stroke-width:
 svg .ring.s1 { stroke: var(--s1); } svg .ring.s2 { stroke: var(--s2); } svg .ring.s3 { stroke: var(--s3); }
 svg .ring.s4 { stroke: var(--s4); } svg .ring.s5 { stroke: var(--s5); } svg .ring.s6 { stroke: var(--s6); }
 svg .ring.wide { stroke-width: 2; opacity: 1; } svg .ceiling { stroke: var(--soft); stroke-width: 1.5; }
+svg text.series { paint-order: stroke; stroke: var(--card); stroke-width: 3px; }
 svg .near { fill: var(--good-soft); } svg .ideal { stroke: var(--good); stroke-width: 1; }
 svg .key { fill: var(--soft); } svg .key.hollow { fill: none; stroke: var(--soft); }
 svg.bar { width: 180px; height: 18px; display: block; } svg.bar .band { opacity: .45; }

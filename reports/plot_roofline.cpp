@@ -14,7 +14,7 @@
 namespace indexpool::reports {
 namespace {
 
-constexpr double width = 1040, height = 520, left = 96, right = 200, top = 18, bottom = 48;
+constexpr double width = 1040, height = 520, left = 96, right = 240, top = 18, bottom = 48;
 
 bool drawable(const RooflinePoint& point) {
   for (const double value : {point.flop, point.bytes, point.predicted}) {
@@ -107,10 +107,9 @@ std::string level(const Ceiling& line, const Axes& axes, double memory, double l
   return fmt::format(
       "<line class=\"ceiling\" data-rate=\"{:.6g}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" "
       "y2=\"{:.1f}\"><title>{}: {}</title></line>"
-      "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
-      "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+      "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{} {}</text>\n",
       line.rate, axes.x.at(x1), y, axes.x.to, y, escape_xml(line.name), escape_xml(line.source),
-      axes.x.to + 8, label_y + 4, escape_xml(shortened(line.name, 28)), axes.x.to + 8, label_y + 18,
+      axes.x.to + 8, label_y + 4, escape_xml(shortened(line.name, 28)),
       rate_text(line.rate, "FLOP/s"));
 }
 
@@ -125,7 +124,7 @@ std::string ceiling_lines(const std::vector<Ceiling>& lines, const Axes& axes) {
       wish.push_back(axes.y.at(line.rate));
     }
   }
-  const std::vector<double> place = spread(wish, 34, top, height - bottom - 20);
+  const std::vector<double> place = spread(wish, 16, top, height - bottom);
   std::string out;
   std::size_t at = 0;
   for (const Ceiling& line : lines) {
@@ -190,6 +189,21 @@ std::string labels(const std::vector<RooflinePoint>& points,
   return out;
 }
 
+// Names beside marks, for plots of many points; where they lie, few kernels do.
+std::string legend(const std::map<std::string, std::size_t>& colours, const Axes& axes) {
+  const double x = axes.x.to - 200;
+  double y = axes.y.from - 12 - 18 * static_cast<double>(colours.size() - 1);
+  std::string out;
+  for (const auto& [kernel, colour] : colours) {
+    out += fmt::format(
+        "<circle class=\"series s{0}\" cx=\"{1:.1f}\" cy=\"{2:.1f}\" r=\"5\"/>"
+        "<text class=\"tick\" x=\"{3:.1f}\" y=\"{4:.1f}\">{5}</text>\n",
+        colour, x, y - 4, x + 10, y, escape_xml(shortened(kernel, 28)));
+    y += 18;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string roofline_plot(const std::vector<Ceiling>& lines,
@@ -209,7 +223,8 @@ std::string roofline_plot(const std::vector<Ceiling>& lines,
       width, height);
   out += frame(axes) + ceiling_lines(lines, axes);
   for (const RooflinePoint& point : points) out += marks(point, colours.at(point.kernel), axes);
-  return out + labels(points, colours, axes) + "</svg>\n";
+  const bool many = points.size() > 2 * colours.size();
+  return out + (many ? legend(colours, axes) : labels(points, colours, axes)) + "</svg>\n";
 }
 
 }  // namespace indexpool::reports

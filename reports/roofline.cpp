@@ -75,6 +75,9 @@ std::vector<RooflinePoint> roofline_points(const std::vector<Record>& records,
       points.push_back(point_of(record, "predicted_"));
     } else if (record.values.contains("work_matrix_flop")) {
       points.push_back(point_of(record, "work_"));
+      points.back().bytes =
+          std::max(points.back().bytes, value_of(record, "work_unique_read_bytes") +
+                                            value_of(record, "work_unique_write_bytes"));
       if (record.measurement) points.back().measured = record.measurement->median.value;
     }
   }

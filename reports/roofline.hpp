@@ -29,7 +29,8 @@ struct RooflinePoint {
 };
 // Of records whose prediction is for `device` and whose work is known: Record::values has
 // predicted_matrix_flop and predicted_f32_flop, or work_matrix_flop and work_f32_flop (then the
-// prediction is of the record's own problem, and its measurement belongs to it).
+// prediction is of the record's own problem, and its measurement belongs to it). Bytes are those
+// that reach HBM; of a run whose inputs lay in the L2 those that would have, each once.
 std::vector<RooflinePoint> roofline_points(const std::vector<Record>& records,
                                            const std::string& device);
 
