@@ -53,9 +53,47 @@ std::vector<Cell> rule_row(const std::string& name, const ByRule& counts) {
 
 // A fault at a site: what each layer of checksums saw of it.
 struct Injected {
-  std::int64_t trials = 0, visible = 0, needless = 0;
+  std::string site, model;
+  std::int64_t trials = 0, visible = 0;
   std::map<std::string, std::int64_t> detected;
 };
+
+struct Campaign {
+  std::vector<Injected> faults;     // in the file's order, as are the layers
+  std::vector<std::string> layers;  // all together ("layered") come last
+};
+
+void read_row(const JsonValue& value, Campaign& campaign) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  const JsonObject row =
+      value.object({"site", "model", "layer", "trials", "visible", "detected"},
+                   {"coverage", "coverage_low", "coverage_high", "needless_alarms", "clean_runs",
+                    "false_alarms", "false_alarm_bound", "stored_bytes_per_page", "share_of_page",
+                    "written_bytes_per_pool", "read_bytes_per_pool", "written_bytes_per_token",
+                    "read_bytes_per_token", "read_bytes_per_step_at_1M", "stored_bytes_at_1M"});
+  const std::string site = row["site"].text(), model = row["model"].text(),
+                    layer = row["layer"].text();
+  auto& faults = campaign.faults;
+  auto at = std::find_if(faults.begin(), faults.end(), [&](const Injected& fault) {
+    return fault.site == site && fault.model == model;
+  });
+  if (at == faults.end()) at = faults.insert(at, {site, model, 0, 0, {}});
+  at->trials = row["trials"].integer(0, most);
+  at->visible = row["visible"].integer(0, at->trials);
+  at->detected[layer] = row["detected"].integer(0, at->visible);
+  auto& layers = campaign.layers;
+  if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+}
+
+Campaign read_campaign(std::string_view text, std::string_view where) {
+  Campaign campaign;
+  const JsonValue root = parse_json(text, where);
+  for (const JsonValue& value : root.array()) read_row(value, campaign);
+  if (campaign.faults.empty()) root.fail("no fault in it");
+  std::stable_partition(campaign.layers.begin(), campaign.layers.end(),
+                        [](const std::string& layer) { return layer != "layered"; });
+  return campaign;
+}
 
 }  // namespace
 
@@ -120,45 +158,20 @@ Attachment faults_attachment(std::string_view text, std::string_view where) {
                  "Share of the visible faults that each layer detected, by where and when a fault "
                  "strikes. A dash: the layer does not look there.",
                  {}};
-  const JsonValue root = parse_json(text, where);
-  std::vector<std::pair<std::string, std::string>> order;
-  std::map<std::pair<std::string, std::string>, Injected> faults;
-  std::vector<std::string> layers;
-  constexpr std::int64_t most = std::int64_t{1} << 53;
-  for (const JsonValue& value : root.array()) {
-    const JsonObject row =
-        value.object({"site", "model", "layer", "trials", "visible", "detected"},
-                     {"coverage", "coverage_low", "coverage_high", "needless_alarms", "clean_runs",
-                      "false_alarms", "false_alarm_bound", "stored_bytes_per_page", "share_of_page",
-                      "written_bytes_per_pool", "read_bytes_per_pool", "written_bytes_per_token",
-                      "read_bytes_per_token", "read_bytes_per_step_at_1M", "stored_bytes_at_1M"});
-    const std::pair<std::string, std::string> key{row["site"].text(), row["model"].text()};
-    if (!faults.contains(key)) order.push_back(key);
-    Injected& fault = faults[key];
-    fault.trials = row["trials"].integer(0, most);
-    fault.visible = row["visible"].integer(0, fault.trials);
-    const std::string layer = row["layer"].text();
-    fault.detected[layer] = row["detected"].integer(0, fault.visible);
-    if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
-  }
-  if (order.empty()) root.fail("no fault in it");
-  // All layers together come last.
-  std::stable_partition(layers.begin(), layers.end(),
-                        [](const std::string& layer) { return layer != "layered"; });
+  const Campaign campaign = read_campaign(text, where);
   out.table.columns = {{"site", "site"},
                        {"model", "fault"},
                        {"trials", "trials", true},
                        {"visible", "visible", true}};
-  for (const std::string& layer : layers) {
+  for (const std::string& layer : campaign.layers) {
     out.table.columns.push_back({layer, layer == "layered" ? "any layer" : layer, true});
   }
-  for (const auto& key : order) {
-    const Injected& fault = faults.at(key);
-    std::vector<Cell> row = {Cell(key.first),
-                             Cell(key.second),
+  for (const Injected& fault : campaign.faults) {
+    std::vector<Cell> row = {Cell(fault.site),
+                             Cell(fault.model),
                              {format_count(fault.trials), fault.trials},
                              {format_count(fault.visible), fault.visible}};
-    for (const std::string& layer : layers) {
+    for (const std::string& layer : campaign.layers) {
       const auto seen = fault.detected.find(layer);
       row.push_back(seen == fault.detected.end() ? Cell()
                                                  : share_text(seen->second, fault.visible));
