@@ -52,7 +52,7 @@ TEST(Predict, EveryTermSaysHowItComesAboutAndTheirSumIsTheTotal) {
   }
   EXPECT_EQ(sum, total);
   EXPECT_EQ(bytes_of(rows, "all GPUs"), 8 * total);
-  EXPECT_EQ(bytes_of(rows, "fits: left"), static_cast<std::int64_t>(0.9 * 141e9) - total);
+  EXPECT_EQ(bytes_of(rows, "fits: left"), static_cast<std::int64_t>(0.9 * 150109880320) - total);
 }
 
 TEST(Predict, SaysWhatIsMissingWhereItDoesNotFit) {

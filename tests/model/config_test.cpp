@@ -95,12 +95,12 @@ TEST(Device, KindOfAConstantIsNamedOrReadFromItsSource) {
   const DeviceSpec h200 = load_device("h200-sxm");
   EXPECT_EQ(h200.hbm_read_bytes_per_s.kind, ConstantKind::measured);
   EXPECT_EQ(h200.hbm_peak_bytes_per_s.kind, ConstantKind::published);
-  EXPECT_EQ(h200.hbm_loaded_latency_s.kind, ConstantKind::assumed);
+  EXPECT_EQ(load_device("a100-sxm4-80gb").issue_per_clock_per_sm.kind, ConstantKind::assumed);
   const TemporaryFolder folder;
   const std::string path =
-      write_edited(folder, built_in_text(embedded_devices(), "h200-sxm"),
-                   "\"source\": \"NVIDIA H200 data sheet\"",
-                   "\"source\": \"NVIDIA H200 data sheet\", \"kind\": \"assumed\"");
+      write_edited(folder, built_in_text(embedded_devices(), "a100-sxm4-80gb"),
+                   "\"source\": \"NVIDIA A100 80GB SXM data sheet\"",
+                   "\"source\": \"NVIDIA A100 80GB SXM data sheet\", \"kind\": \"assumed\"");
   EXPECT_EQ(load_device(path).hbm_peak_bytes_per_s.kind, ConstantKind::assumed);
   for (const ConstantKind kind :
        {ConstantKind::measured, ConstantKind::published, ConstantKind::assumed}) {
