@@ -167,7 +167,7 @@ struct Passes {
   double batches, vectors, singles;
 
   explicit Passes(std::int64_t pools) {
-    constexpr std::int64_t batch = topk_vectors * topk_pool_group;
+    constexpr std::int64_t batch = std::int64_t{topk_vectors} * topk_pool_group;
     batches = count(pools / batch);
     vectors = count(pools % batch / topk_pool_group);
     singles = count(blocks_for(pools % topk_pool_group, 32));
@@ -179,7 +179,7 @@ struct Passes {
 };
 
 Instructions emission(std::int64_t pools) {
-  constexpr std::int64_t batch = 32 * topk_singles;
+  constexpr std::int64_t batch = std::int64_t{32} * topk_singles;
   return count(pools / batch) * Instructions{524, 314, 64} +
          count(blocks_for(pools % batch, 32)) * Instructions{46, 25, 4};
 }
@@ -199,7 +199,8 @@ Chain topk_chain(std::int64_t pools, std::int64_t digits, std::int64_t width) {
   const Passes passes(pools);
   Chain chain;
   chain.first_loads = 1 + passes.waits();  // the row's record, then the first pass
-  chain.loads = count(digits) * passes.waits() + count(blocks_for(pools, 32 * topk_singles));
+  chain.loads =
+      count(digits) * passes.waits() + count(blocks_for(pools, std::int64_t{32} * topk_singles));
   chain.shared = count(digits) * 12 + 8 + columns_of_thread(width);
   chain.atomics = count(digits);
   chain.shuffles = count(digits) * 5 + 10 + 3 * count(blocks_for(pools, 32));

@@ -113,9 +113,9 @@ Waves waves_of(const Work& work, const DeviceSpec& device) {
   if (work.blocks == 0) return {1, 1, 0};
   const std::int64_t resident = std::max<std::int64_t>(1, work.blocks_per_sm);
   const std::int64_t slots = device.sm_count * resident;
-  const std::int64_t rest = active % slots;
-  return {static_cast<double>(active / slots), static_cast<double>(resident),
-          static_cast<double>((rest + device.sm_count - 1) / device.sm_count)};
+  const std::int64_t full = active / slots, rest = active % slots;
+  const std::int64_t busiest = (rest + device.sm_count - 1) / device.sm_count;
+  return {static_cast<double>(full), static_cast<double>(resident), static_cast<double>(busiest)};
 }
 
 std::array<double, 6> block_seconds(const Work& work, const DeviceSpec& device, Corner corner) {
