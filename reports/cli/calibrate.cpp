@@ -148,7 +148,7 @@ std::function<int()> declare_calibrate(CLI::App& app) {
 extern const Command calibrate_command = {
     "calibrate", "Measures the GPU and writes a device file with the source of each constant",
     "  indexpool calibrate --out mine.json && indexpool predict --device mine.json\n"
-    "  indexpool calibrate --quick --base h200-sxm --name h200-cell7 --out h200-cell7.json\n"
+    "  indexpool calibrate --quick --base h200-sxm --name my-h200 --out my-h200.json\n"
     "  indexpool calibrate --save-samples samples.json --format md\n"
     "  indexpool calibrate --samples samples.json --base none --out other.json\n",
     declare_calibrate};

@@ -28,6 +28,15 @@ TEST(Help, TheProgramListsItsCommandsAndExitCodes) {
   EXPECT_TRUE(contains(outcome.out, "4 untrusted"));
 }
 
+TEST(Help, TheSetUpScriptPassesOnEveryCommand) {
+  const std::string script = read_text(INDEXPOOL_SOURCE_DIR "/testbed");
+  for (const std::string command : every_command) {
+    const bool listed =
+        contains(script, " " + command + " |") || contains(script, " " + command + ")");
+    EXPECT_TRUE(listed) << command;
+  }
+}
+
 TEST(Help, VersionIsANumber) {
   const Outcome outcome = indexpool({"--version"});
   EXPECT_EQ(outcome.code, 0);
