@@ -7,6 +7,7 @@
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/kernels/plan.hpp"
+#include "indexpool/kernels/unplaced.hpp"
 #include "indexpool/model/error.hpp"
 
 namespace indexpool::cli {
@@ -23,19 +24,8 @@ struct Shapes {
       : shape{architecture.indexer, numeric_mode(architecture.numeric_mode)},
         states_per_page(architecture.states_per_page) {}
 
-  kernels::PagedCache cache() const {
-    kernels::PagedCache cache;
-    cache.page_stride = kernels::page_layout(shape, states_per_page).page_bytes();
-    cache.states_per_page = static_cast<std::int32_t>(states_per_page);
-    return cache;
-  }
-  kernels::TailRing tail() const {
-    kernels::TailRing tail;
-    tail.ring = static_cast<std::int32_t>(kernels::ring_size(shape.config.index_kpool, 0));
-    tail.block_stride =
-        2 * tail.ring * shape.config.index_head_dim * info(shape.mode.storage).bytes;
-    return tail;
-  }
+  kernels::PagedCache cache() const { return kernels::unplaced_cache(shape, states_per_page); }
+  kernels::TailRing tail() const { return kernels::unplaced_tail(shape, 0); }
   std::int64_t pools(std::int64_t tokens) const { return tokens / shape.config.index_kpool; }
 };
 
@@ -96,7 +86,7 @@ OperationForecast forecast_logits(const Shapes& shapes, const std::vector<kernel
   args.max_pools = shapes.pools(tokens);
   args.cache = shapes.cache();
   args.block_table_width = (args.max_pools + shapes.states_per_page - 1) / shapes.states_per_page;
-  args.logits_stride = (args.max_pools + 3) / 4 * 4;
+  args.logits_stride = kernels::whole_logits_stride(args.max_pools);
   args.host_tiles = tiles.data();
   args.host_rows = rows.data();
   return forecast("logits", args, device);
@@ -106,7 +96,7 @@ OperationForecast forecast_topk(const Shapes& shapes, const std::vector<kernels:
                                 std::int64_t tokens, const DeviceSpec& device) {
   kernels::TopkArgs args;
   args.shape = shapes.shape;
-  args.logits_stride = (shapes.pools(tokens) + 3) / 4 * 4;
+  args.logits_stride = kernels::whole_logits_stride(shapes.pools(tokens));
   args.row_count = static_cast<std::int64_t>(rows.size());
   args.host_rows = rows.data();
   return forecast("topk", args, device);

@@ -9,6 +9,7 @@
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/kernels/plan.hpp"
+#include "indexpool/kernels/unplaced.hpp"
 #include "indexpool/model/error.hpp"
 
 namespace indexpool::cli {
@@ -52,21 +53,12 @@ class IndexerArgs {
   std::int64_t pools(const step::Size& size) const {
     return size.tokens / shape_.config.index_kpool;
   }
-  std::int64_t stride(const step::Size& size) const { return (pools(size) + 3) / 4 * 4; }
+  std::int64_t stride(const step::Size& size) const {
+    return kernels::whole_logits_stride(pools(size));
+  }
 
-  kernels::PagedCache cache() const {
-    kernels::PagedCache cache;
-    cache.page_stride = kernels::page_layout(shape_, states_per_page_).page_bytes();
-    cache.states_per_page = static_cast<std::int32_t>(states_per_page_);
-    return cache;
-  }
-  kernels::TailRing tail() const {
-    kernels::TailRing tail;
-    tail.ring = static_cast<std::int32_t>(kernels::ring_size(shape_.config.index_kpool, drafts_));
-    tail.block_stride =
-        2 * tail.ring * shape_.config.index_head_dim * info(shape_.mode.storage).bytes;
-    return tail;
-  }
+  kernels::PagedCache cache() const { return kernels::unplaced_cache(shape_, states_per_page_); }
+  kernels::TailRing tail() const { return kernels::unplaced_tail(shape_, drafts_); }
 
   // The last positions of each sequence.
   void place_rows(const step::Size& size) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "indexpool/kernels/unplaced.hpp"
 #include "indexpool/model/error.hpp"
 #include "indexpool/model/units.hpp"
 
@@ -49,18 +50,11 @@ struct Builder {
                  static_cast<std::size_t>(out.table_width));
   }
   kernels::PagedCache cache() const {
-    kernels::PagedCache cache;
-    cache.page_stride = kernels::page_layout(shape, geometry.states_per_page).page_bytes();
-    cache.states_per_page = static_cast<std::int32_t>(geometry.states_per_page);
-    return cache;
+    return kernels::unplaced_cache(shape, geometry.states_per_page);
   }
   kernels::TailRing tail() {
     out.tail_blocks = point.batch;
-    kernels::TailRing tail;
-    tail.ring = static_cast<std::int32_t>(kernels::ring_size(kpool(), 0));
-    tail.block_stride = std::int64_t{2} * tail.ring * geometry.indexer.index_head_dim *
-                        info(shape.mode.storage).bytes;
-    return tail;
+    return kernels::unplaced_tail(shape, 0);
   }
   // `tokens` of each sequence that end at `end(sequence)`.
   template <class End>
@@ -158,7 +152,7 @@ struct Builder {
     args.host_rows = out.rows.data();
     out.args = args;
   }
-  std::int64_t stride() const { return (point.tokens / kpool() + 3) / 4 * 4; }
+  std::int64_t stride() const { return kernels::whole_logits_stride(point.tokens / kpool()); }
 };
 
 struct OperationBuilder {
