@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "indexpool/kernels/policy_args.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/problem.hpp"
 
@@ -173,7 +174,7 @@ struct TopkArgs {
   const QueryRow* host_rows = nullptr;
 };
 
-using OpArgs =
-    std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs, TopkArgs>;
+using OpArgs = std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs,
+                            TopkArgs, PolicyArgs>;
 
 }  // namespace indexpool::kernels

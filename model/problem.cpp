@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/model/policy.hpp"
 
 namespace indexpool {
 namespace {
@@ -69,6 +70,47 @@ std::string describe_lengths(const std::vector<std::int64_t>& lengths) {
   return text;
 }
 
+std::string describe_policy(const Problem& problem) {
+  const IndexerConfig& indexer = problem.indexer;
+  return fmt::format("{} {} {}x{} kpool {}, {} tokens, fill {}, seed {}", problem.policy,
+                     problem.mode, indexer.index_n_heads, indexer.index_head_dim,
+                     indexer.index_kpool, describe_lengths(problem.lengths), problem.fill,
+                     problem.seed);
+}
+
+// A published form stands alone: what belongs to the shipped indexer must not be asked of it.
+void validate_policy(const Problem& problem, std::string_view where) {
+  const auto refuse = [&](const char* key, const auto& found, const std::string& expected) {
+    throw ConfigError(fmt::format("{}/{}: found {}, expected {} (policy {})", where, key, found,
+                                  expected, problem.policy));
+  };
+  const auto named = [&](const char* key, const auto& lookup) -> const auto& {
+    try {
+      return lookup();
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}/{}: {}", where, key, error.what()));
+    }
+  };
+  const PolicyInfo& policy =
+      named("policy", [&]() -> const PolicyInfo& { return find_policy(problem.policy); });
+  const NumericMode& mode =
+      named("mode", [&]() -> const NumericMode& { return pooling_mode(problem.mode); });
+  const std::int64_t dim = problem.indexer.index_head_dim, kpool = problem.indexer.index_kpool;
+  if (policy.grouping == Grouping::scores) {
+    if (mode.name != "f32") refuse("mode", mode.name, "f32: it takes scores");
+    if (kpool % 4 != 0) refuse("kpool", kpool, "a multiple of 4");
+  } else {
+    if (dim < 32 || dim > 2048 || !std::has_single_bit(static_cast<std::uint64_t>(dim)))
+      refuse("head_dim", dim, "a power of two from 32 to 2048");
+    if (kpool > most_pooled_vectors) refuse("kpool", kpool, "at most 16");
+    if (policy.grouping == Grouping::windows && kpool % 2 != 0)
+      refuse("kpool", kpool, "an even number: two windows");
+  }
+  if (problem.schedule != Schedule{}) refuse("prefill", "a schedule", "none: there is no decode");
+  if (problem.states_per_page != Problem{}.states_per_page)
+    refuse("page", problem.states_per_page, "none: there is no paged cache");
+}
+
 void validate_mode(const Problem& problem, std::string_view where) {
   bool rotates = false;
   try {
@@ -101,13 +143,19 @@ std::string_view to_string(Op op) {
       return "logits";
     case Op::topk:
       return "topk";
+    case Op::pool_weights:
+      return "pool_weights";
   }
   throw InternalError("an Op outside its enumeration");
 }
 
 void validate(const Problem& problem, std::string_view where) {
   validate(problem.indexer, where);
-  validate_mode(problem, where);
+  if (problem.policy == shipped_policy) {
+    validate_mode(problem, where);
+  } else {
+    validate_policy(problem, where);
+  }
   const Schedule& schedule = problem.schedule;
   require_at_least(schedule.prefill_tokens, -1, "prefill", where);
   require_at_least(schedule.prefill_chunk, 0, "chunk", where);
@@ -129,6 +177,7 @@ void validate(const Problem& problem, std::string_view where) {
 }
 
 std::string describe(const Problem& problem) {
+  if (problem.policy != shipped_policy) return describe_policy(problem);
   const IndexerConfig& indexer = problem.indexer;
   const Schedule& schedule = problem.schedule;
   std::string text = fmt::format(
@@ -147,7 +196,9 @@ std::string describe(const Problem& problem) {
 // it differs from the defaults.
 std::string repeat_line(const Problem& problem) {
   static const Problem defaults;
-  std::string line = fmt::format("indexpool verify --mode {}", problem.mode);
+  std::string line = "indexpool verify";
+  if (problem.policy != defaults.policy) line += fmt::format(" --policy {}", problem.policy);
+  line += fmt::format(" --mode {}", problem.mode);
   const auto option = [&line](const char* name, const auto& value, const auto& standard) {
     if (value != standard) line += fmt::format(" {} {}", name, value);
   };

@@ -10,7 +10,9 @@
 
 namespace indexpool {
 
-enum class Op { project, pool, append, quantize_query, logits, topk };
+inline constexpr std::string_view shipped_policy = "kpool";
+
+enum class Op { project, pool, append, quantize_query, logits, topk, pool_weights };
 std::string_view to_string(Op op);
 
 // How tokens enter the cache: `prefill_chunk` tokens at a time up to `prefill_tokens`, then decode
@@ -22,8 +24,12 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// A policy other than kpool (policy.hpp) is a pooling operation by itself: groups of index_kpool
+// vectors of index_head_dim channels, a mode of pooling_modes(); topk, schedule and pages stay at
+// their defaults.
 struct Problem {
   IndexerConfig indexer;
+  std::string policy{shipped_policy};
   std::string mode = "vllm_fp8";
   std::vector<std::int64_t> lengths = {259};  // tokens of each sequence
   Schedule schedule;

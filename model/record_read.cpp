@@ -48,8 +48,10 @@ Status read_status(const JsonValue& value) {
 Problem read_problem(const JsonValue& value) {
   const JsonObject object =
       value.object({"mode", "heads", "head_dim", "topk", "kpool", "tail", "lengths", "prefill",
-                    "chunk", "drafts", "page", "fill", "seed"});
+                    "chunk", "drafts", "page", "fill", "seed"},
+                   {"policy"});
   Problem problem;
+  if (const auto policy = object.find("policy")) problem.policy = policy->text();
   problem.mode = object["mode"].text();
   problem.indexer.index_n_heads = object["heads"].integer();
   problem.indexer.index_head_dim = object["head_dim"].integer();

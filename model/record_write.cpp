@@ -19,19 +19,21 @@ Json number(double value) {
 
 Json json_of(const Problem& problem) {
   const IndexerConfig& indexer = problem.indexer;
-  return {{"mode", problem.mode},
-          {"heads", indexer.index_n_heads},
-          {"head_dim", indexer.index_head_dim},
-          {"topk", indexer.index_topk},
-          {"kpool", indexer.index_kpool},
-          {"tail", indexer.index_kpool_always_select_tail},
-          {"lengths", problem.lengths},
-          {"prefill", problem.schedule.prefill_tokens},
-          {"chunk", problem.schedule.prefill_chunk},
-          {"drafts", problem.schedule.drafts},
-          {"page", problem.states_per_page},
-          {"fill", problem.fill},
-          {"seed", problem.seed}};
+  Json json = {{"mode", problem.mode},
+               {"heads", indexer.index_n_heads},
+               {"head_dim", indexer.index_head_dim},
+               {"topk", indexer.index_topk},
+               {"kpool", indexer.index_kpool},
+               {"tail", indexer.index_kpool_always_select_tail},
+               {"lengths", problem.lengths},
+               {"prefill", problem.schedule.prefill_tokens},
+               {"chunk", problem.schedule.prefill_chunk},
+               {"drafts", problem.schedule.drafts},
+               {"page", problem.states_per_page},
+               {"fill", problem.fill},
+               {"seed", problem.seed}};
+  if (problem.policy != shipped_policy) json["policy"] = problem.policy;
+  return json;
 }
 
 Json json_of(const Environment& environment) {

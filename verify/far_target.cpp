@@ -184,6 +184,9 @@ Blocks place(TopkArgs& args) {
   return blocks_from(rows, blocks);
 }
 
+// Published forms run where they lie.
+Blocks place(PolicyArgs&) { return {}; }
+
 class FarTarget final : public Target {
  public:
   explicit FarTarget(std::unique_ptr<Target> executor) : executor_(std::move(executor)) {}

@@ -141,6 +141,7 @@ class Placer {
         "logits", checked_product(args.row_count, args.logits_stride * 4, "bytes of the logits")));
     placed_.args = args;
   }
+  void finish(kernels::PolicyArgs args) { placed_.args = std::move(args); }
   void finish(kernels::TopkArgs args) {
     args.logits =
         floats("logits", checked_product(args.row_count, args.logits_stride, "logits of a batch"));

@@ -32,6 +32,8 @@ struct ByOperation {
   std::vector<Check> operator()(const kernels::TopkArgs& args) const {
     return check_selections(target, placed, args, options);
   }
+  // No grid holds them.
+  std::vector<Check> operator()(const kernels::PolicyArgs&) const { return {}; }
 };
 
 }  // namespace

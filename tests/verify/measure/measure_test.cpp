@@ -93,6 +93,8 @@ struct Corrupt {
   }
   void operator()(const kernels::TopkArgs& args) const { args.selection[1] += 4; }
 
+  void operator()(const kernels::PolicyArgs&) const {}
+
   // Of the pool that the first request closes.
   static std::int64_t page(const kernels::AppendArgs& args) {
     const std::int64_t slot = args.host_slots[0], states = args.cache.states_per_page;
