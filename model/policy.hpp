@@ -43,6 +43,7 @@ struct PolicyInfo {
   WeightRule rule = WeightRule::given;
   Normalisation normalisation = Normalisation::none;
   std::int64_t index_kpool = 4, head_dim = 128, heads = 1;  // as published
+  std::int64_t outputs = 1;  // pooled vectors of a group, each with weights of its own
   bool learnable = false;
   // By design, up to rounding: the effective weights sum to 1; C lies between the smallest and the
   // largest V_i, channel by channel; scaling all V_i scales C.

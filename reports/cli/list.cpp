@@ -6,6 +6,7 @@
 
 #include "indexpool/kernels/kernel.hpp"
 #include "indexpool/model/config.hpp"
+#include "indexpool/model/policy.hpp"
 #include "indexpool/model/record.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/names.hpp"
@@ -70,16 +71,31 @@ std::string scale_text(ScaleRule rule) {
   return "amax scale";
 }
 
+std::string mode_text(const NumericMode& mode) {
+  return fmt::format(
+      "{} in, pooled with {} to {}{}, {} cache, {}", info(mode.storage).name,
+      mode.pool_rounding == PoolRounding::f32_accumulate ? "f32 sums" : "rounded products",
+      info(mode.pooled).name, mode.hadamard ? ", Hadamard" : "", info(mode.cache).name,
+      scale_text(mode.scale));
+}
+
 std::vector<Entry> modes() {
   std::vector<Entry> entries;
-  for (const NumericMode& mode : numeric_modes()) {
+  for (const NumericMode& mode : numeric_modes()) entries.push_back({mode.name, mode_text(mode)});
+  for (const NumericMode& mode : pooling_modes())
+    entries.push_back({mode.name, "with --policy: " + mode_text(mode)});
+  return entries;
+}
+
+std::vector<Entry> policy_entries() {
+  std::vector<Entry> entries;
+  for (const PolicyInfo& policy : policies()) {
+    const std::string_view by = policy.published;
     entries.push_back(
-        {mode.name,
-         fmt::format(
-             "{} in, pooled with {} to {}{}, {} cache, {}", info(mode.storage).name,
-             mode.pool_rounding == PoolRounding::f32_accumulate ? "f32 sums" : "rounded products",
-             info(mode.pooled).name, mode.hadamard ? ", Hadamard" : "", info(mode.cache).name,
-             scale_text(mode.scale))});
+        {std::string(policy.name),
+         fmt::format("{}{} (kpool {}, {} x {})",
+                     by.empty() ? "" : fmt::format("{}{}: ", by.size() == 1 ? "form " : "", by),
+                     policy.formula, policy.index_kpool, policy.heads, policy.head_dim)});
   }
   return entries;
 }
@@ -132,9 +148,16 @@ struct Kind {
   const char* name;
   std::vector<Entry> (*entries)();
 };
-constexpr Kind kinds[] = {{"models", models}, {"devices", devices},     {"suites", suites},
-                          {"modes", modes},   {"fills", fills},         {"kernels", kernel_entries},
-                          {"ops", ops},       {"field", field_entries}, {"grids", grids}};
+constexpr Kind kinds[] = {{"models", models},
+                          {"devices", devices},
+                          {"suites", suites},
+                          {"modes", modes},
+                          {"fills", fills},
+                          {"kernels", kernel_entries},
+                          {"policies", policy_entries},
+                          {"ops", ops},
+                          {"field", field_entries},
+                          {"grids", grids}};
 
 std::string kind_names() {
   std::string text;
@@ -178,7 +201,7 @@ std::function<int()> declare_list(CLI::App& app) {
 }  // namespace
 
 extern const Command list_command = {
-    "list", "Models, devices, suites, modes, fills, kernels, ops, field, grids",
+    "list", "Models, devices, suites, modes, policies, fills, kernels, ops, field, grids",
     "  indexpool list\n"
     "  indexpool list fills --format json\n",
     declare_list};

@@ -31,7 +31,8 @@ void ProblemOptions::declare(CLI::App& app) {
     return app.add_option(name, value, what)->capture_default_str()->group(group);
   };
   lengths = "259";
-  shape = {option("--mode", problem.mode, "numeric mode"),
+  shape = {option("--policy", problem.policy, "policy of pooling (indexpool list policies)"),
+           option("--mode", problem.mode, "numeric mode"),
            option("--heads", indexer.index_n_heads, "index_n_heads"),
            option("--head-dim", indexer.index_head_dim, "index_head_dim"),
            option("--topk", indexer.index_topk, "index_topk, in tokens"),
