@@ -24,6 +24,7 @@
 #include <cmath>
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/reference/dot_error.hpp"
 #include "indexpool/reference/indexer.hpp"
 #include "indexpool/reference/linear.hpp"
 #include "indexpool/reference/rounding.hpp"
@@ -42,9 +43,6 @@ Accumulation mma_e4m3() { return {Accumulation::Kind::truncated, 16, 25, 23, 2};
 
 Accumulation mma_i8() { return {Accumulation::Kind::exact_integer, 32, 0, 0, 1}; }
 
-namespace {
-
-// Relative to S = sum |q k|: the bound on a dot product's error.
 double dot_error(const Accumulation& accumulation, std::int64_t dim, int folded_scales) {
   const double n = static_cast<double>(dim);
   if (accumulation.kind == Accumulation::Kind::f32_any_order) return gamma(n + folded_scales);
@@ -58,6 +56,8 @@ double dot_error(const Accumulation& accumulation, std::int64_t dim, int folded_
   // M and the sums are those of computed values, larger than S by no more than the error itself.
   return first_order * (1 + 2 * first_order);
 }
+
+namespace {
 
 bool powers_of_two(std::span<const double> scales) {
   return std::ranges::all_of(scales, [](double s) {

@@ -1,27 +1,39 @@
 // The published forms of pooling, with enclosures (model/pooling.hpp has the formulas).
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "indexpool/model/pooling.hpp"
 #include "indexpool/reference/bounded.hpp"
 #include "indexpool/reference/indexer.hpp"
 
 namespace indexpool::reference {
 
-// Pool weights [sets, m], or [G, m, D] for per-channel policies, as a binary32 implementation may
-// compute them: dot products in any order (tensor cores included for the hidden part of gated),
-// exp within exp_ulps, quotients within quotient_roundings. Given weights are exact. ConfigError
-// for block_max, which has none.
+// [sets, m], or [G, m, D] of per-channel policies.
+Shape pool_weight_shape(const PoolingInputs& inputs);
+
+// Pool weights as a binary32 implementation may compute them: dot products in any order (tensor
+// cores included for the hidden part of gated), exp within exp_ulps, log within log_ulps, quotients
+// within quotient_roundings (policy/functions.hpp, policy/set_weights.cpp). Given weights are
+// exact. Absent vectors of a group have weight 0; where a set serves several groups, their absent
+// vectors are left out by `pool`. Open where an intermediate may leave the range of binary32; a
+// cosine where |q|^2, |V|^2 or their product is not a normal number, but 0 for a zero vector.
+// ConfigError naming operand and place for what is not a number (a gate score may be -inf, but not
+// all of a group's channel), and for block_max, which has no weights.
 Bounded pool_weights(const PoolingInputs& inputs, Precision precision = Precision::binary64);
 
-// From stored pool weights (f32 values, taken as exact), [sets, m] or [G, m, D].
+// From stored pool weights (f32 values, taken as exact), [sets, m] or [G, m, D]. What is not finite
+// leaves the elements that see it open.
 struct PolicyPooled {
   Bounded exact;   // [G, D] infinite precision from the operands, not from the stored weights
   Bounded before;  // [G, D] faithful, as f32 before any rounding to storage
   Bounded pooled;  // [G, D] faithful, rounded to mode.pooled: what is stored, or quantised
   std::vector<char> fallback;  // [G] 1: the weights' sum underflows, the mean is pooled;
                                // 2: rounding decides (both are admissible, elements enclose both)
-  Bounded weight_sum;          // [G] (max deviation over channels when per channel): sum of the
-                               // effective weights, from the stored ones
+  // [G] sum of the effective weights minus 1, from the stored ones: what vectors of ones would
+  // pool to without a norm. Per channel the hull of all, and the value furthest from 0.
+  Bounded weight_sum;
 };
 PolicyPooled pool(const PoolingInputs& inputs, std::span<const float> stored_weights,
                   Precision precision = Precision::binary64);
