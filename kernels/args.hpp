@@ -55,15 +55,20 @@ struct alignas(16) AppendJob {
   std::int32_t tail_block;
 };
 
-// Sums of one pool for fault detection (verify/checksum.hpp). The f32 pair is taken before
-// rounding: sum_c y_c and sum_c (c + 1) / D * y_c. The integer pair is over codes in units of their
-// smallest step: sum_c q_c and sum_c (c + 1) * q_c modulo 2^32; zero when the cache is not
-// quantised.
+// Sums of one pool for fault detection. The f32 pair is taken before rounding: sum_c y_c and sum_c
+// (c + 1) / D * y_c. The exact pair, modulo 2^32, is over the codes q_c in units of their smallest
+// step and the bits b of the scale; zero when the cache is not quantised:
+//   exact_sum = m(b) + sum_c q_c    exact_weighted_sum = sum_c h(c) q_c
+//   h(8 l + i) = (2^4 m(i) + 2 i + 1) (2^12 m(l) + 2^4 l + 1),  i < 8, l < 256
+// m is the finaliser of MurmurHash3 (A. Appleby), a bijection of 32-bit words with m(0) = 0. For
+// head dim D the h(c) modulo 2 D are all its odd residues, so no two of them stand for one another;
+// their high bits are no polynomial of c, so signs in a pattern (a rotated outlier's) do not
+// cancel.
 struct alignas(16) PoolChecksum {
   float sum;
   float weighted_sum;
-  std::int32_t code_sum;
-  std::uint32_t code_weighted_sum;
+  std::uint32_t exact_sum;
+  std::uint32_t exact_weighted_sum;
 };
 
 // A query row: its position in its sequence, the sequence's padding before the first token, and the

@@ -18,7 +18,12 @@ struct Closing {
   double loops;
 };
 constexpr Instructions per_token{300, 95, 4}, per_group{70, 40, 0};
-constexpr Instructions checksum_of_codes{177, 110, 8}, checksum_of_values{90, 50, 0};
+
+Instructions checksum(const NumericMode& mode) {
+  if (mode.cache == DType::e4m3) return {183, 115, 1};
+  if (mode.cache == DType::i8) return {101, 36, 1};
+  return {50, 6, 1};
+}
 
 Closing closing(const NumericMode& mode) {
   if (mode.cache == DType::i8) return {{1558, 584, 60}, 1.17};
@@ -49,7 +54,7 @@ Instructions pool_instructions(const Shape& shape, bool checksums) {
   if (kpool != tokens_in_flight)
     sum = mode.loops * sum + count(kpool - tokens_in_flight) * per_token +
           count(blocks_for(kpool, tokens_in_flight) - 1) * per_group;
-  if (checksums) sum += shape.mode.quantised() ? checksum_of_codes : checksum_of_values;
+  if (checksums) sum += checksum(shape.mode);
   return sum;
 }
 

@@ -9,7 +9,7 @@
 
 #include "indexpool/kernels/arithmetic.cuh"
 #include "indexpool/kernels/paged.cuh"
-#include "indexpool/kernels/quantise.cuh"
+#include "indexpool/kernels/pool_checksum.cuh"
 
 namespace indexpool::kernels::INDEXPOOL_TARGET {
 
@@ -156,30 +156,6 @@ IP_DEVICE void pool_tokens(const Source& source, const float* ape_at, int kpool,
   softmax.result(y);
 }
 
-// Sums of y and of the codes, over the group (args.hpp, PoolChecksum).
-template <class I>
-IP_DEVICE PoolChecksum checksum_of(const float (&y)[channels_per_lane], const Codes8& codes,
-                                   int channel) {
-  float sum = 0, weighted = 0;
-  std::uint32_t code_sum = 0, code_weighted = 0;
-  for (int i = 0; i < channels_per_lane; ++i) {
-    const int c = channel + i + 1;
-    sum = ip::add(sum, y[i]);
-    weighted = ip::fma(static_cast<float>(c) * (1.0f / I::head_dim), y[i], weighted);
-    if constexpr (I::quantised) {
-      const auto units = static_cast<std::uint32_t>(code_units<I::cache>(code_at(codes, i)));
-      code_sum += units;
-      code_weighted += static_cast<std::uint32_t>(c) * units;
-    }
-  }
-  PoolChecksum result = {group_sum<I::head_dim>(sum), group_sum<I::head_dim>(weighted), 0, 0};
-  if constexpr (I::quantised) {
-    result.code_sum = static_cast<std::int32_t>(group_sum<I::head_dim>(code_sum));
-    result.code_weighted_sum = group_sum<I::head_dim>(code_weighted);
-  }
-  return result;
-}
-
 // Rounds, rotates, quantises and stores; `checksum` null: not wanted. All lanes of the warp take
 // part, inactive ones store nothing.
 template <class I>
@@ -193,19 +169,18 @@ IP_DEVICE void finish_pool(const float (&y)[channels_per_lane], const PagedCache
     for (int i = 0; i < channels_per_lane; ++i) x[i] = rounded_to<I::pooled>(x[i]);
   }
   const StateAddress to = state_address<D, I::cache>(cache, active ? slot : 0);
-  Codes8 codes = {0, 0};
+  Quantised quantised = {};
   if constexpr (I::quantised) {
-    const Quantised quantised = quantise<D, I::cache, I::scale>(x);
-    codes = quantised.codes;
+    quantised = quantise<D, I::cache, I::scale>(x);
     if (active) {
-      ip::store_global(reinterpret_cast<Codes8*>(to.codes + channel), codes);
+      ip::store_global(reinterpret_cast<Codes8*>(to.codes + channel), quantised.codes);
       if (channel == 0) ip::store_global(to.scale, quantised.scale);
     }
   } else {
     if (active) store_piece<I::cache>(to.codes + channel * bytes_of(I::cache), pack<I::cache>(x));
   }
   if (checksum != nullptr) {
-    const PoolChecksum sums = checksum_of<I>(y, codes, channel);
+    const PoolChecksum sums = checksum_of<I>(y, quantised, channel);
     if (active && channel == 0) store_record(checksum, sums);
   }
 }

@@ -53,6 +53,20 @@ T tree_sum(std::vector<T> values, F add) {
   return partial[0];
 }
 
+// m and h of PoolChecksum, as args.hpp writes them.
+std::uint32_t m(std::uint32_t word) {
+  word ^= word >> 16;
+  word *= 0x85ebca6bu;
+  word ^= word >> 13;
+  word *= 0xc2b2ae35u;
+  return word ^ (word >> 16);
+}
+std::uint32_t h(std::size_t channel) {
+  const auto i = static_cast<std::uint32_t>(channel % 8),
+             l = static_cast<std::uint32_t>(channel / 8);
+  return (16 * m(i) + 2 * i + 1) * (4096 * m(l) + 16 * l + 1);
+}
+
 PoolChecksum checksum_of(const NumericMode& mode, const HostPool& pool) {
   const auto size = static_cast<float>(pool.y.size());
   PoolChecksum sums{};
@@ -61,13 +75,16 @@ PoolChecksum checksum_of(const NumericMode& mode, const HostPool& pool) {
     return std::fma(static_cast<float>(c + 1) / size, pool.y[c], sum);
   });
   if (!mode.quantised()) return sums;
+  std::uint32_t scale_bits = 0;
+  std::memcpy(&scale_bits, &pool.scale, sizeof scale_bits);
+  sums.exact_sum = m(scale_bits);
   const double step = mode.cache == DType::e4m3 ? 0x1p-9 : 1;
   for (std::size_t c = 0; c < pool.stored.size(); ++c) {
     const auto* bytes = reinterpret_cast<const std::byte*>(pool.stored.data());
     const double value = load_element(mode.cache, bytes, static_cast<std::int64_t>(c));
-    const auto units = static_cast<std::int32_t>(value / step);
-    sums.code_sum += units;
-    sums.code_weighted_sum += static_cast<std::uint32_t>(c + 1) * static_cast<std::uint32_t>(units);
+    const auto units = static_cast<std::uint32_t>(static_cast<std::int32_t>(value / step));
+    sums.exact_sum += units;
+    sums.exact_weighted_sum += h(c) * units;
   }
   return sums;
 }

@@ -148,7 +148,8 @@ TEST(Pool, PartialPoolWritesNothing) {
 
 // Hand-worked: equal scores weigh equally, so the pool is the mean; a vector of ones rotates to
 // sqrt(D) in channel 0 and zeros, 128^0.5 = 11.3125 in bf16, scale 2^ceil(log2(11.3125/448)) =
-// 2^-5, code 362 -> 352 (steps of 32), which e4m3 writes 0x7b.
+// 2^-5, code 362 -> 352 (steps of 32), which e4m3 writes 0x7b. The scale's bits 0x3d000000 become
+// 0x8b376660 in the exact sum; channel 0 weighs 1.
 TEST(Pool, OnesGoToTheFirstChannel) {
   const Shape shape = make_shape("vllm_fp8", 128, 4);
   Batch batch = make_batch(shape, {4}, 4, 5);
@@ -162,7 +163,8 @@ TEST(Pool, OnesGoToTheFirstChannel) {
   EXPECT_EQ(found.stored[0], 0x7b);
   for (std::size_t c = 1; c < 128; ++c) EXPECT_EQ(found.stored[c], 0) << c;
   EXPECT_EQ(bench.checksums[0].sum, 128.0f);
-  EXPECT_EQ(bench.checksums[0].code_sum, 352 * 512);
+  EXPECT_EQ(bench.checksums[0].exact_sum, 0x8b376660u + 352 * 512);
+  EXPECT_EQ(bench.checksums[0].exact_weighted_sum, 352u * 512);
 }
 
 // A score that dwarfs the others picks its token alone, exactly.

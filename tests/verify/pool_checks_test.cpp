@@ -94,8 +94,19 @@ TEST(PoolChecks, SwappedCodesFailTheWeightedChecksum) {
   ASSERT_NE(bench.code(0, 2, 3), bench.code(0, 2, 11));
   std::swap(bench.code(0, 2, 3), bench.code(0, 2, 11));
   const Check check = bench.checksum();
-  expect_failed(check, "weighted code sum");
+  expect_failed(check, "weighted exact sum");
   EXPECT_EQ(check.violations, 1);
+}
+
+// A scale that changed after the kernel's sums were taken, whatever the scale check thinks of it.
+TEST(PoolChecks, AScaleOneUlpOffFailsTheChecksum) {
+  for (const char* mode : {"vllm_fp8", "sglang_fp8", "int8"}) {
+    Bench bench(problem_of(mode));
+    bench.output.cache[static_cast<std::size_t>(bench.layout.scale_offset(1, 1))] ^= std::byte{1};
+    const Check check = bench.checksum();
+    expect_failed(check, "sequence 1, pool 1: exact sum");
+    EXPECT_EQ(check.violations, 1) << mode;
+  }
 }
 
 TEST(PoolChecks, ADoubledScaleFailsTheScaleCheck) {

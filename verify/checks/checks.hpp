@@ -32,7 +32,7 @@ Check check_pool_scale(const IndexerInputs& inputs, const StoredPools& stored,
 // "quantiser": each code is one that the enclosure gives with the scale that was stored.
 Check check_pool_quantiser(const IndexerInputs& inputs, const StoredPools& stored,
                            const reference::Pooled& expected, Mask mine);
-// "checksum": the f32 pair against the reference's sums, the integer pair against the stored codes.
+// "checksum": the f32 pair against the reference's sums, the exact pair against what was stored.
 // `unrounded` is the pooled key before its rounding (mean_before_rounding).
 Check check_checksum(const IndexerInputs& inputs, const StoredPools& stored,
                      std::span<const kernels::PoolChecksum> checksums,

@@ -1,11 +1,13 @@
-// Sums that a pool carries with it: a linear pair taken before rounding and an integer pair over
-// the codes (Huang and Abraham's row checksum, with a second, position-weighted vector that sees
+// Sums that a pool carries with it: a linear pair taken before rounding and an exact pair over the
+// codes and the scale (Huang and Abraham's row checksum, with a second, weighted vector that sees
 // permutations).
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include "indexpool/verify/checks/checks.hpp"
+#include "indexpool/verify/checks/exact_sums.hpp"
 #include "indexpool/verify/checks/rounding.hpp"
 #include "indexpool/verify/checks/tally.hpp"
 
@@ -59,25 +61,30 @@ Pair sums_of(const reference::Bounded& bounds, std::int64_t pool, std::int64_t d
   return pair;
 }
 
-// The integer pair, from the codes in units of their smallest step.
-struct IntegerPair {
-  std::int64_t sum = 0;
-  std::uint32_t weighted = 0;
+// The exact pair, from the codes in units of their smallest step and the scale's bits.
+struct ExactPair {
+  std::uint32_t sum = 0, weighted = 0;
   bool numbers = true;  // no NaN code
 };
-IntegerPair integer_sums(const StoredPools& stored, std::int64_t pool, const NumericMode& mode) {
-  IntegerPair pair;
+ExactPair exact_sums(const StoredPools& stored, std::int64_t pool, const NumericMode& mode) {
+  ExactPair pair;
   if (!mode.quantised()) return pair;
+  const auto& raw = stored.raw[static_cast<std::size_t>(pool)];
+  std::uint32_t scale_bits = 0;
+  std::memcpy(&scale_bits, raw.data() + raw.size() - sizeof(scale_bits), sizeof(scale_bits));
+  pair.sum = scale_term(scale_bits);
   const double step = info(mode.cache).is_float ? info(mode.cache).smallest_subnormal : 1;
-  for (std::int64_t c = 0; c < stored.head_dim; ++c) {
-    const double code = stored.codes[static_cast<std::size_t>(pool * stored.head_dim + c)] / step;
-    if (!std::isfinite(code)) {
+  const auto weights = code_weights(stored.head_dim);
+  const auto* code = stored.codes.data() + pool * stored.head_dim;
+  for (const std::uint32_t weight : weights) {
+    const double steps = *code++ / step;
+    if (!std::isfinite(steps)) {
       pair.numbers = false;
       continue;
     }
-    const auto units = static_cast<std::int64_t>(code);
+    const auto units = static_cast<std::uint32_t>(static_cast<std::int64_t>(steps));
     pair.sum += units;
-    pair.weighted += static_cast<std::uint32_t>((c + 1) * units);
+    pair.weighted += weight * units;
   }
   return pair;
 }
@@ -105,15 +112,15 @@ Check check_checksum(const IndexerInputs& inputs, const StoredPools& stored,
     const Pair expected = sums_of(unrounded, pool, stored.head_dim);
     compare(expected.sum, found.sum, "sum", name, tally);
     compare(expected.weighted, found.weighted_sum, "weighted sum", name, tally);
-    const IntegerPair codes = integer_sums(stored, pool, inputs.mode);
-    if (!codes.numbers) continue;  // a NaN code has no integer: "quantiser" says whether it may be
-    tally.compare(found.code_sum == codes.sum, [&] {
-      return fmt::format("{}: code sum {}, the stored codes give {}", name, found.code_sum,
-                         codes.sum);
+    const ExactPair exact = exact_sums(stored, pool, inputs.mode);
+    if (!exact.numbers) continue;  // a NaN code has no integer: "quantiser" says whether it may be
+    tally.compare(found.exact_sum == exact.sum, [&] {
+      return fmt::format("{}: exact sum {}, the stored codes and scale give {}", name,
+                         found.exact_sum, exact.sum);
     });
-    tally.compare(found.code_weighted_sum == codes.weighted, [&] {
-      return fmt::format("{}: weighted code sum {}, the stored codes give {}", name,
-                         found.code_weighted_sum, codes.weighted);
+    tally.compare(found.exact_weighted_sum == exact.weighted, [&] {
+      return fmt::format("{}: weighted exact sum {}, the stored codes give {}", name,
+                         found.exact_weighted_sum, exact.weighted);
     });
   }
   return std::move(tally).finish();

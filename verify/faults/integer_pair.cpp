@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "indexpool/model/dtype.hpp"
+#include "indexpool/verify/checks/exact_sums.hpp"
 
 namespace indexpool::verify::faults {
 namespace {
@@ -37,43 +38,30 @@ const Units& units_of(DType dtype) {
   return dtype == DType::e4m3 ? e4m3 : i8;
 }
 
-// The finaliser of MurmurHash3 (A. Appleby), a bijection of 32-bit words.
-std::uint32_t scrambled(std::uint32_t word) {
-  word = (word ^ (word >> 16)) * 0x85ebca6bu;
-  word = (word ^ (word >> 13)) * 0xc2b2ae35u;
-  return word ^ (word >> 16);
-}
-
 }  // namespace
 
-IntegerPair pair_of_codes(const PageShape& shape, Bytes codes) {
+IntegerPair pair_of_pool(const PageShape& shape, Bytes codes, Bytes scale) {
   const Units& units = units_of(shape.mode.cache);
-  IntegerPair pair;
-  std::uint32_t position = 1;
-  for (const std::byte code : codes) {
-    const auto q = static_cast<std::uint32_t>(units[std::to_integer<std::size_t>(code)]);
+  const auto weights = code_weights(shape.head_dim);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, scale.data(), sizeof(bits));
+  IntegerPair pair{scale_term(bits), 0};
+  for (std::size_t c = 0; c < weights.size(); ++c) {
+    const auto q = static_cast<std::uint32_t>(units[std::to_integer<std::size_t>(codes[c])]);
     pair.sum += q;
-    pair.weighted_sum += position++ * q;
+    pair.weighted_sum += weights[c] * q;
   }
   return pair;
 }
 
 IntegerPair pair_of(const kernels::PoolChecksum& checksum) {
-  return {static_cast<std::uint32_t>(checksum.code_sum), checksum.code_weighted_sum};
+  return {checksum.exact_sum, checksum.exact_weighted_sum};
 }
 
 void fold(IntegerPair& page, const IntegerPair& pool, const PageShape& shape, std::int64_t state) {
   page.sum += pool.sum;
   page.weighted_sum +=
-      pool.weighted_sum + static_cast<std::uint32_t>(state * shape.head_dim) * pool.sum;
-}
-
-void fold_scale(IntegerPair& page, Bytes scale, const PageShape& shape, std::int64_t state) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, scale.data(), sizeof(bits));
-  const std::uint32_t term = scrambled(bits);
-  page.sum += term;
-  page.weighted_sum += static_cast<std::uint32_t>(shape.states * shape.head_dim + state + 1) * term;
+      pool.weighted_sum + static_cast<std::uint32_t>(2 * shape.head_dim * state) * pool.sum;
 }
 
 }  // namespace indexpool::verify::faults

@@ -10,7 +10,7 @@ Alarms check_pool(const PageShape& shape, const LinearLink& link, Bytes codes, B
   Alarms alarms = 0;
   if (!link.holds(codes, scale, checksum)) alarms |= layer_linear;
   if (!form_holds(shape, codes, scale)) alarms |= layer_form;
-  if (has_integer_pair(shape) && pair_of_codes(shape, codes) != pair_of(checksum)) {
+  if (has_integer_pair(shape) && pair_of_pool(shape, codes, scale) != pair_of(checksum)) {
     alarms |= layer_pair;
   }
   return alarms;
@@ -22,7 +22,6 @@ void append(PageSeal& seal, const PageShape& shape, Bytes page,
   if (has_integer_pair(shape)) {
     IntegerPair pair{seal.sum, seal.weighted_sum};
     fold(pair, pair_of(checksum), shape, state);
-    fold_scale(pair, scale_of(shape, page, state), shape, state);
     seal.sum = pair.sum;
     seal.weighted_sum = pair.weighted_sum;
   }
@@ -38,10 +37,7 @@ Alarms check_page(const PageShape& shape, Bytes page, const PageSeal& seal) {
   bool form = true;
   for (std::int64_t state = 0; state < seal.states; ++state) {
     const Bytes codes = codes_of(shape, page, state), scale = scale_of(shape, page, state);
-    if (has_integer_pair(shape)) {
-      fold(pair, pair_of_codes(shape, codes), shape, state);
-      fold_scale(pair, scale, shape, state);
-    }
+    if (has_integer_pair(shape)) fold(pair, pair_of_pool(shape, codes, scale), shape, state);
     crc = crc32c(scale, crc32c(codes, crc));
     form = form && form_holds(shape, codes, scale);
   }

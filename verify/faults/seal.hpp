@@ -28,7 +28,7 @@ enum Layer : unsigned {
   layer_source = 1,  // CRC32C of the rows a kernel reads, taken where they were made
   layer_linear = 2,  // L0: f32 pair before rounding, against what was stored
   layer_form = 4,    // what every page obeys, nothing stored
-  layer_pair = 8,    // L1: integer pair on codes, from the fold on with scales
+  layer_pair = 8,    // L1: exact pair on codes and scales
   layer_crc = 16,    // L2: CRC32C of the page
 };
 using Alarms = unsigned;
@@ -37,8 +37,8 @@ using Alarms = unsigned;
 Alarms check_pool(const PageShape& shape, const LinearLink& link, Bytes codes, Bytes scale,
                   const kernels::PoolChecksum& checksum);
 
-// The next state of a page: the codes' pair from the kernel's checksum, scale and CRC from the
-// page's bytes. What happened to a scale between the kernel's store and here is in the seal.
+// The next state of a page: the pair from the kernel's checksum, the CRC from the page's bytes.
+// What happened between the kernel's store and here is in the CRC and not in the pair.
 void append(PageSeal& seal, const PageShape& shape, Bytes page,
             const kernels::PoolChecksum& checksum);
 

@@ -12,7 +12,8 @@ constexpr LayerInfo layer_table[layer_count] = {
     {layer_linear, "linear", "f32 pair in the kernel, before rounding, against what was stored"},
     {layer_form, "form", "numbers only, a scale its rule gives, the largest code fills the range"},
     {layer_pair, "pair",
-     "integer pair on codes and scales, folded per page, checked by every consumer"},
+     "integer pair on codes and scales from the kernel, folded per page, checked by every "
+     "consumer"},
     {layer_crc, "crc", "CRC32C of the page's states, checked on storage and transfer"},
 };
 
@@ -34,9 +35,8 @@ constexpr Site table[] = {
     {{"fresh_codes", "codes between the kernel's store and the fold", Protection::full,
       after_kernel},
      strike_fresh_codes},
-    {{"fresh_scales",
-      "scales between the kernel's store and the fold: no sum the kernel emits holds the scale",
-      Protection::partial, after_kernel},
+    {{"fresh_scales", "scales between the kernel's store and the fold", Protection::full,
+      after_kernel},
      strike_fresh_scales},
     {{"fresh_sums", "a pool's checksums between the kernel's store and the fold", Protection::full,
       after_kernel},

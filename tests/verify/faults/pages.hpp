@@ -23,6 +23,17 @@ struct SmallPage {
   std::size_t scale_at(std::int64_t state) const {
     return static_cast<std::size_t>(shape.scales_at() + 4 * state);
   }
+  IntegerPair pair_of_state(std::int64_t state) const {
+    return pair_of_pool(shape, codes_of(shape, bytes, state), scale_of(shape, bytes, state));
+  }
+  // Of the first `states` states.
+  IntegerPair pair_of_page(std::int64_t states) const {
+    IntegerPair pair;
+    for (std::int64_t state = 0; state < states; ++state) {
+      fold(pair, pair_of_state(state), shape, state);
+    }
+    return pair;
+  }
 };
 
 // Codes of every kind but NaN and zero, scales of 2^-8 ... 2^8; the first `states` are in use.
@@ -41,8 +52,8 @@ inline SmallPage small_page(PageShape shape, std::int64_t states, std::uint64_t 
     std::memcpy(page.bytes.data() + page.scale_at(state), &scale, 4);
   }
   for (std::int64_t state = 0; state < states; ++state) {
-    const IntegerPair pair = pair_of_codes(shape, codes_of(shape, page.bytes, state));
-    page.checksums.push_back({0, 0, static_cast<std::int32_t>(pair.sum), pair.weighted_sum});
+    const IntegerPair pair = page.pair_of_state(state);
+    page.checksums.push_back({0, 0, pair.sum, pair.weighted_sum});
     append(page.seal, shape, page.bytes, page.checksums.back());
   }
   return page;

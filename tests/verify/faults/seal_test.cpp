@@ -73,12 +73,15 @@ TEST(PageSeal, TwoPoolsThatTradePlacesAreSeen) {
 // What happens before the fold is in the CRC; only the kernel's own sums are older.
 TEST(PageSeal, AFaultBeforeTheFoldIsSeenByThePairAndNotByTheCrc) {
   SmallPage page = small_page(e4m3_shape(32, 8), 8, 6);
-  page.bytes[page.code_at(4, 9)] ^= std::byte{0x08};
-  PageSeal seal;
-  for (const kernels::PoolChecksum& checksum : page.checksums) {
-    append(seal, page.shape, page.bytes, checksum);
+  for (const std::size_t at : {page.code_at(4, 9), page.scale_at(4) + 3}) {
+    page.bytes[at] ^= std::byte{0x08};
+    PageSeal seal;
+    for (const kernels::PoolChecksum& checksum : page.checksums) {
+      append(seal, page.shape, page.bytes, checksum);
+    }
+    EXPECT_EQ(check_page(page.shape, page.bytes, seal) & sums, Alarms{layer_pair}) << at;
+    page.bytes[at] ^= std::byte{0x08};
   }
-  EXPECT_EQ(check_page(page.shape, page.bytes, seal) & sums, Alarms{layer_pair});
 }
 
 RC_GTEST_PROP(PageSeal, AnyFlipInASealIsSeen, (std::uint64_t seed, std::uint8_t where)) {
@@ -99,7 +102,7 @@ TEST(PageSeal, FoldingChecksEachPoolByItsOwnLayers) {
   };
   EXPECT_EQ(alarms(), 0u);
   page.bytes[page.scale_at(1) + 1] ^= std::byte{1};  // no power of two any more
-  EXPECT_EQ(alarms(), Alarms{layer_form});
+  EXPECT_EQ(alarms(), Alarms{layer_form | layer_pair});
   page.bytes[page.scale_at(1) + 1] ^= std::byte{1};
   page.bytes[page.code_at(1, 5)] ^= std::byte{1};
   EXPECT_EQ(alarms(), Alarms{layer_pair});
