@@ -12,6 +12,7 @@ IP_DEVICE float add(float a, float b) { return __fadd_rn(a, b); }
 IP_DEVICE float sub(float a, float b) { return __fsub_rn(a, b); }
 IP_DEVICE float mul(float a, float b) { return __fmul_rn(a, b); }
 IP_DEVICE float div(float a, float b) { return __fdiv_rn(a, b); }
+IP_DEVICE float sqrt(float a) { return __fsqrt_rn(a); }
 IP_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 IP_DEVICE float max_number(float a, float b) { return fmaxf(a, b); }
 IP_DEVICE std::uint32_t bits_of(float value) { return __float_as_uint(value); }

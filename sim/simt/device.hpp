@@ -103,6 +103,7 @@ inline float add(float a, float b) { return a + b; }
 inline float sub(float a, float b) { return a - b; }
 inline float mul(float a, float b) { return a * b; }
 inline float div(float a, float b) { return a / b; }
+inline float sqrt(float a) { return std::sqrt(a); }
 inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
 inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 inline float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
