@@ -20,7 +20,8 @@ Shape pool_weight_shape(const PoolingInputs& inputs);
 // vectors are left out by `pool`. Open where an intermediate may leave the range of binary32; a
 // cosine where |q|^2, |V|^2 or their product is not a normal number, but 0 for a zero vector.
 // ConfigError naming operand and place for what is not a number (a gate score may be -inf, but not
-// all of a group's channel), and for block_max, which has no weights.
+// all of a group's channel), for negative ages and counts, for sigma and tau outside 2^-30 to 2^30,
+// and for block_max, which has no weights.
 Bounded pool_weights(const PoolingInputs& inputs, Precision precision = Precision::binary64);
 
 // From stored pool weights (f32 values, taken as exact), [sets, m] or [G, m, D]. What is not finite

@@ -45,6 +45,7 @@ Ball<T> normed(const Ball<T>& x, const Ball<T>& inverse, const T& norm_weight,
   const T value = x.value * inverse.value * norm_weight, w = abs(norm_weight);
   if (x.open() || inverse.open()) return open_ball(value);
   const T scale = inverse.magnitude(), size = x.magnitude();
+  if (size == 0) return {};
   if (arithmetic.rounds && may_overflow_f32(T(std::max({T(w * scale), T(w * size), scale})))) {
     return open_ball(value);
   }

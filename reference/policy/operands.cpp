@@ -132,8 +132,8 @@ void check_operands(const PoolingInputs& inputs) {
         fmt::format("index_kpool {}, head_dim {}, heads {}: expected at least 1 of each",
                     inputs.index_kpool, inputs.head_dim, inputs.heads));
   }
-  validate(inputs);
   check_policy(inputs);
+  validate(inputs);
   require_read_rows(inputs, "vectors", inputs.vectors, "a number",
                     [](double x) { return std::isfinite(x); });
   std::visit(OperandCheck{inputs}, inputs.weights);

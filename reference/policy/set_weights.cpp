@@ -75,31 +75,39 @@ std::vector<Ball<T>> cosines(const PoolingInputs& in, const Tensor& queries, std
   return result;
 }
 
-// The hidden part of a gate.
+double largest_of(std::span<const double> x) {
+  double largest = 0;
+  for (const double v : x) largest = std::max(largest, std::abs(v));
+  return largest;
+}
+bool any_below(std::span<const double> x, double normal) {
+  return std::ranges::any_of(x, [&](double v) { return v != 0 && std::abs(v) < normal; });
+}
+
+// What tensor cores cut beyond their share of the sum: they align subnormal operands as if they
+// were as large as the smallest normal number.
+double subnormal_cut(const Accumulation& mma, std::span<const double> x, std::span<const double> y,
+                     DType storage) {
+  const double normal = std::ldexp(1.0, format_of(storage).min_exponent);
+  if (!any_below(x, normal) && !any_below(y, normal)) return 0;
+  const double aligned = normal * std::max({normal, largest_of(x), largest_of(y)});
+  const double steps = std::ceil(static_cast<double>(x.size()) / mma.step);
+  return steps * (mma.step + 1) * std::ldexp(aligned, -mma.fraction_bits);
+}
+
+// The hidden part of a gate, of a sum that may have started from the bias.
 template <class T>
 Ball<T> hidden_gate(std::span<const double> hidden, std::span<const double> gate_weight,
                     double bias, const NumericMode& mode, Arithmetic arithmetic) {
   const auto exact = dot<T>(hidden, gate_weight);
   const T magnitude = exact.magnitude + T(std::abs(bias));
-  const auto channels = static_cast<std::int64_t>(hidden.size());
-  Ball<T> result =
-      rounded(Ball<T>{exact.value, T(0)}, arithmetic, static_cast<double>(channels), magnitude);
+  auto result = rounded(Ball<T>{exact.value, T(0)}, arithmetic,
+                        static_cast<double>(hidden.size() + 1), magnitude);
   if (!arithmetic.rounds || mode.storage == DType::f32 || exact.magnitude == 0) return result;
   const Accumulation mma = mma_f16_bf16();
-  const T cut = magnitude * T(dot_error(mma, channels, 0));
-  // Subnormal operands are aligned as if they were as large as the smallest normal number.
-  const double normal = std::ldexp(1.0, format_of(mode.storage).min_exponent);
-  const auto largest = [&](std::span<const double> x) {
-    double most = normal;
-    for (const double v : x) most = std::max(most, std::abs(v));
-    return most;
-  };
-  const bool subnormal =
-      std::ranges::any_of(hidden, [&](double x) { return x != 0 && std::abs(x) < normal; }) ||
-      std::ranges::any_of(gate_weight, [&](double x) { return x != 0 && std::abs(x) < normal; });
-  const double aligned = subnormal ? normal * std::max(largest(hidden), largest(gate_weight)) : 0;
-  const double steps = std::ceil(static_cast<double>(channels) / mma.step);
-  result.error += cut + steps * (mma.step + 1) * std::ldexp(aligned, -mma.fraction_bits);
+  const auto channels = static_cast<std::int64_t>(hidden.size());
+  result.error += magnitude * T(dot_error(mma, channels, 0)) +
+                  T(subnormal_cut(mma, hidden, gate_weight, mode.storage));
   return result;
 }
 

@@ -34,6 +34,12 @@ bool sums_exactly_in_f32(std::span<const Ball<T>> numbers, double magnitude) {
   return sums_exactly(magnitude, unit);
 }
 
+// Rounded once more to binary32.
+template <class T>
+Ball<T> around(const Ball<T>& x) {
+  return {x.value, std::max(T(x.value - round_f32(x.low())), T(round_f32(x.high()) - x.value))};
+}
+
 template <class T>
 Denominator<T> denominator_of(std::span<const Ball<T>> pool_weights, Arithmetic arithmetic) {
   using std::abs;
@@ -49,9 +55,11 @@ Denominator<T> denominator_of(std::span<const Ball<T>> pool_weights, Arithmetic 
   if (result.open) return result;
   const bool exact = arithmetic.rounds && sums_exactly_in_f32(pool_weights, to_double(magnitude));
   if (!exact) {
+    // All additions but the last, which rounds what the others left.
+    const double additions = std::max(static_cast<double>(pool_weights.size()) - 2, 0.0);
     result.sum.error +=
-        T(arithmetic.relative(static_cast<double>(pool_weights.size() - 1))) * magnitude +
-        own(static_cast<double>(pool_weights.size() + 4), magnitude);
+        T(arithmetic.relative(additions)) * magnitude + own(additions + 4, magnitude);
+    if (arithmetic.rounds) result.sum = around(result.sum);
   }
   const T centre = abs(result.sum.value), smallest = f32_smallest_normal;
   if (centre + result.sum.error < smallest) {

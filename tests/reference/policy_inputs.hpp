@@ -4,16 +4,43 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "indexpool/model/pooling.hpp"
+#include "indexpool/reference/bounded.hpp"
 
 namespace indexpool::reference {
+
+// All but block_max.
+inline std::vector<std::string> vector_policies() {
+  auto names = policy_names();
+  std::erase(names, "block_max");
+  return names;
+}
+
+// Elements outside their enclosures.
+inline std::int64_t outside(const Bounded& bounds, std::span<const float> answers) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    count += !admits(bounds.low[i], bounds.high[i], static_cast<double>(answers[i]));
+  }
+  return count;
+}
+
+// What the reference itself would store.
+inline std::vector<float> stored(const Bounded& weights) {
+  std::vector<float> result;
+  for (const double w : weights.value) result.push_back(static_cast<float>(w));
+  return result;
+}
 
 // How the numbers of vectors, queries and hidden states are drawn.
 enum class Family {
   normal,
   log_uniform,  // 2^[-20, 15], either sign
+  small,        // about 2^-10: squares as large as csa's eps
   tiny,         // about 2^-70: squares vanish in binary32
   huge,         // about 2^60
   sparse,       // mostly zeros, whole vectors among them
@@ -45,6 +72,8 @@ class OperandSource {
     switch (family_) {
       case Family::log_uniform:
         return std::copysign(std::exp2(uniform(-20, 15)), normal());
+      case Family::small:
+        return std::ldexp(normal(), -10);
       case Family::tiny:
         return std::ldexp(normal(), -70);
       case Family::huge:

@@ -125,7 +125,8 @@ inline std::vector<float> vector_of(const PoolingInputs& in, std::int64_t group,
 
 inline float cosine_f32(std::span<const float> q, std::span<const float> v, const Style& style,
                         Mistake mistake) {
-  const float qq = dot_f32(q, q, style), vv = dot_f32(v, v, style), qv = dot_f32(q, v, style);
+  const float qq = dot_f32(q, q, style, 0, mistake), vv = dot_f32(v, v, style, 0, mistake);
+  const float qv = dot_f32(q, v, style, 0, mistake);
   if (qq == 0 || vv == 0) return 0;
   if (mistake == Mistake::cosine_without_norm) return qv;
   if (style.cosine == 0) return quotient(qv, std::sqrt(qq) * std::sqrt(vv), style);
@@ -194,8 +195,9 @@ struct WeightProgram {
     const auto of_hidden = floats(w.gate_weight, row, hidden);
     const auto of_vector = floats(w.gate_weight, row + hidden, in.head_dim);
     const bool narrow_storage = in.mode.storage != DType::f32;
-    const float gate = style.tensor_cores && narrow_storage ? tensor_core_dot(h, of_hidden)
-                                                            : dot_f32(h, of_hidden, style);
+    const float gate = style.tensor_cores && narrow_storage
+                           ? tensor_core_dot(h, of_hidden)
+                           : dot_f32(h, of_hidden, style, 0, mistake);
     const auto bias = static_cast<float>(w.gate_bias.at(head));
     for (std::int64_t i = absent(); i < in.index_kpool; ++i) {
       const auto v = vector_of(in, set, i, in.vectors);
@@ -306,16 +308,16 @@ inline std::vector<float> pool_f32(const PoolingInputs& in, std::span<const floa
     const VectorGroup& group = in.groups[static_cast<std::size_t>(g)];
     std::vector<float> pooled;
     std::vector<std::vector<float>> vectors;
-    for (std::int64_t i = group.absent; i < m; ++i) {
+    const std::int64_t first = mistake == Mistake::absent_counted ? 0 : group.absent;
+    for (std::int64_t i = first; i < m; ++i) {
       vectors.push_back(vector_of(in, g, i, in.vectors));
     }
     for (std::int64_t c = 0; c < dim; ++c) {
       std::vector<float> w, v;
-      for (std::int64_t i = group.absent; i < m; ++i) {
+      for (std::int64_t i = first; i < m; ++i) {
         const std::int64_t at = in.per_channel() ? (g * m + i) * dim + c : group.weight_set * m + i;
         w.push_back(stored[static_cast<std::size_t>(at)]);
-        v.push_back(
-            vectors[static_cast<std::size_t>(i - group.absent)][static_cast<std::size_t>(c)]);
+        v.push_back(vectors[static_cast<std::size_t>(i - first)][static_cast<std::size_t>(c)]);
       }
       pooled.push_back(pooled_f32(w, v, divide, style, mistake));
     }
