@@ -22,7 +22,8 @@ std::vector<double> access_terms(const PoolingInputs& in, const AccessTerms& ter
   for (std::int64_t g = 0; g < in.group_count(); ++g) {
     const std::int64_t first = g * in.index_kpool;
     double all = 0;
-    for (std::int64_t i = 0; i < in.index_kpool; ++i) all += terms.accesses.at(first + i);
+    for (std::int64_t i = in.groups[static_cast<std::size_t>(g)].absent; i < in.index_kpool; ++i)
+      all += terms.accesses.at(first + i);
     for (std::int64_t i = first; i < first + in.index_kpool; ++i) {
       const double tf = all > 0 ? terms.accesses.at(i) / all : 0;
       const double groups = static_cast<double>(terms.all_groups);
