@@ -1,5 +1,6 @@
 // Arguments of the kernels of the published forms of pooling (model/pooling.hpp has the formulas).
-// Pointers are the target's global memory, 16-byte aligned. G groups of m = index_kpool vectors.
+// Pointers are the target's global memory, 32-byte aligned (whole sectors). G groups of m =
+// index_kpool vectors. policy/plan.hpp makes the arguments from PoolingInputs.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,9 @@ struct GroupedVectors {
   const VectorGroup* groups = nullptr;  // [G]
   std::int64_t group_count = 0;
   std::int64_t offsets[most_pooled_vectors] = {};
-  const VectorGroup* host_groups = nullptr;  // the same on the host, for the declared traffic
+  // The same on the host, for the declared traffic. Null: consecutive rows, none absent, a row of
+  // weights each.
+  const VectorGroup* host_groups = nullptr;
 };
 
 // pool_weights [sets, m] = softmax of each row.
@@ -80,7 +83,7 @@ struct ChannelWeightsArgs {
 
 // pooled = sum_i w_i V_i, over sum_i w_i when `divide` (the mean of the present vectors when
 // |sum_i w_i| < 2^-126, counted in `fallbacks`), normed and rotated when norm_weight is set, then
-// rounded or quantised. Weights are finite.
+// rounded or quantised. Checksums see it before that rounding, and the codes. Weights are finite.
 struct WeightedPoolArgs {
   GroupedVectors grouped;
   NumericMode mode;
@@ -97,10 +100,10 @@ struct WeightedPoolArgs {
 };
 
 struct BlockMaxArgs {
-  const float* scores = nullptr;  // [rows, tokens], rows 16-byte aligned: stride a multiple of 4
-  std::int64_t rows = 0, tokens = 0, stride = 0;
-  std::int32_t block = 128;  // a multiple of 4
-  float* maxima = nullptr;   // [rows, ceil(tokens / block)]
+  const float* scores = nullptr;  // [rows, stride]; up to 3 columns beyond `tokens` are read
+  std::int64_t rows = 0, tokens = 0, stride = 0;  // stride a multiple of 4
+  std::int32_t block = 128;                       // a multiple of 4 up to 128, or of 128
+  float* maxima = nullptr;                        // [rows, ceil(tokens / block)]
 };
 
 using PolicyArgs =

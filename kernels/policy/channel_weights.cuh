@@ -10,8 +10,9 @@
 // 4 m D of biases (from the cache) in, 4 m D out.
 #pragma once
 
+#include <bit>
+
 #include "indexpool/kernels/arithmetic.cuh"
-#include "indexpool/kernels/paged.cuh"
 #include "indexpool/kernels/policy/checks.hpp"
 #include "indexpool/kernels/policy/declared.hpp"
 #include "indexpool/kernels/policy/group.cuh"
@@ -20,6 +21,7 @@ namespace indexpool::kernels::INDEXPOOL_TARGET {
 
 struct ChannelWeightsParams {
   GroupParams grouped;  // `vectors` are the gate scores
+  std::int32_t head_dim_log2;
   const float* position_bias;
   float* pool_weights;
 };
@@ -78,11 +80,12 @@ struct QuadSoftmax {
 template <DType T, int Capacity>
 IP_KERNEL(policy_threads, channel_blocks_per_sm(Capacity))
 void channel_weights_kernel(ChannelWeightsParams p) {
-  const std::int32_t head_dim = p.grouped.head_dim, quads = head_dim / quad_channels;
-  const std::int64_t thread = ip::block_index() * policy_threads + ip::thread_index();
-  const std::int64_t group = quotient(thread, quads);
+  const std::int32_t head_dim = p.grouped.head_dim;
+  const std::int64_t first =
+      (ip::block_index() * policy_threads + ip::thread_index()) * quad_channels;
+  const std::int64_t group = first >> p.head_dim_log2;
   if (group >= p.grouped.group_count) return;
-  const int channel = quad_channels * static_cast<int>(thread - group * quads);
+  const int channel = static_cast<int>(first) & (head_dim - 1);
   const GroupVectors vectors = {load_record(p.grouped.groups + group), p.grouped.index_kpool};
   const int present = vectors.present();
 
@@ -117,7 +120,9 @@ inline std::optional<std::string> channel_weights_unsupported(const OpArgs& any)
 
 template <DType T>
 void launch_channel_weights(const ChannelWeightsArgs& args, LaunchContext& context) {
-  ChannelWeightsParams params = {group_params(args.grouped), args.position_bias, args.pool_weights};
+  ChannelWeightsParams params = {group_params(args.grouped),
+                                 std::countr_zero(static_cast<unsigned>(args.grouped.head_dim)),
+                                 args.position_bias, args.pool_weights};
   params.grouped.vectors = static_cast<const std::byte*>(args.gate_scores);
   const std::int64_t threads = args.grouped.group_count * (args.grouped.head_dim / quad_channels);
   const auto launch = [&](void (*kernel)(ChannelWeightsParams)) {

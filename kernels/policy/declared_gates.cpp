@@ -45,7 +45,8 @@ void add_matrix_traffic(const HiddenGatesArgs& args, Work& work) {
   work.threads_per_block = gate_threads;
   work.blocks = blocks;
   work.blocks_per_sm = resident_blocks(gate_blocks_per_sm, gate_shared_bytes(args.heads));
-  work.in_flight_per_block = Bytes(gate_warps * gate_chunk * 2 * (gate_tokens + args.heads));
+  work.in_flight_per_block =
+      Bytes(std::int64_t{gate_warps} * gate_chunk * 2 * (gate_tokens + args.heads));
 }
 
 void add_fma_traffic(const HiddenGatesArgs& args, Work& work) {
@@ -78,7 +79,7 @@ Work declared_role_weights(const RoleWeightsArgs& args) {
     };
     add_loads(work.traffic, access(args.pool_matrix));
     add_stores(work.traffic, access(args.pool_weights));
-    work.traffic.shuffles += 2 * std::countr_zero(static_cast<std::uint64_t>(lanes));
+    work.traffic.shuffles += std::int64_t{2} * std::countr_zero(static_cast<std::uint64_t>(lanes));
   }
   work.unique_read = work.traffic.global_load;
   work.unique_write = work.traffic.global_store;
@@ -105,13 +106,15 @@ Work declared_hidden_gates(const HiddenGatesArgs& args) {
 
 Work declared_block_max(const BlockMaxArgs& args) {
   const std::int64_t blocks = blocks_for(args.tokens, args.block);
+  constexpr std::int64_t load = std::int64_t{block_max_step} * 4,
+                         store = std::int64_t{maxima_per_warp} * 4;
   // Rows start on a sector or in its middle.
   const auto row_loads = [&](std::int64_t row) {
     const std::int64_t start = address_of(args.scores) + row * args.stride * 4;
     GlobalAccess sum;
     for (std::int64_t first = 0; first < args.tokens; first += args.block) {
       const std::int64_t scores = std::min<std::int64_t>(args.block, args.tokens - first);
-      sum += contiguous_access(start + first * 4, (scores + 3) / 4 * 16, block_max_step * 4);
+      sum += contiguous_access(start + first * 4, (scores + 3) / 4 * 16, load);
     }
     return sum;
   };
@@ -119,8 +122,8 @@ Work declared_block_max(const BlockMaxArgs& args) {
   if (args.rows > 0) add_loads(work.traffic, (args.rows + 1) / 2 * row_loads(0));
   if (args.rows > 1) add_loads(work.traffic, args.rows / 2 * row_loads(1));
   for (std::int64_t row = 0; row < args.rows; ++row)
-    add_stores(work.traffic, contiguous_access(address_of(args.maxima) + row * blocks * 4,
-                                               blocks * 4, maxima_per_warp * 4));
+    add_stores(work.traffic,
+               contiguous_access(address_of(args.maxima) + row * blocks * 4, blocks * 4, store));
   const std::int64_t warps = args.rows * blocks_for(blocks, maxima_per_warp);
   work.traffic.shuffles = warps * (4 + 2 + 1 + 2);
   work.unique_read = work.traffic.global_load;
@@ -130,7 +133,7 @@ Work declared_block_max(const BlockMaxArgs& args) {
   work.blocks = blocks_for(warps, policy_threads / 32);
   work.blocks_per_sm = block_max_blocks_per_sm;
   work.in_flight_per_block =
-      Bytes(policy_threads / 32 * maxima_per_warp * std::min(args.block, block_max_step) * 4);
+      Bytes(policy_threads / 32 * store * std::min(args.block, block_max_step));
   return work;
 }
 

@@ -124,7 +124,7 @@ Work declared_gated_weights(const GatedWeightsArgs& args) {
 Work declared_channel_weights(const ChannelWeightsArgs& args) {
   const GroupedVectors& grouped = args.grouped;
   const GroupedAccess access{grouped};
-  const std::int64_t warp_channels = 32 * quad_channels, head_dim = grouped.head_dim;
+  const std::int64_t warp_channels = std::int64_t{32} * quad_channels, head_dim = grouped.head_dim;
   const std::int64_t per_warp = head_dim < warp_channels ? warp_channels / head_dim : 1;
   const std::int64_t warps_per_group = head_dim < warp_channels ? 1 : head_dim / warp_channels;
   const std::int64_t channels = head_dim / warps_per_group;

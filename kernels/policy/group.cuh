@@ -3,6 +3,8 @@
 // the number of pieces, so that few instances serve all of 32 to 2048 channels.
 #pragma once
 
+#include <bit>
+
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/policy/geometry.hpp"
 #include "indexpool/kernels/storage.cuh"
@@ -14,7 +16,7 @@ struct GroupParams {
   const VectorGroup* groups;
   std::int64_t group_count;
   std::int64_t offsets[most_pooled_vectors];
-  std::int32_t head_dim, lanes, index_kpool;
+  std::int32_t head_dim, lanes, lanes_log2, index_kpool;
 };
 
 inline GroupParams group_params(const GroupedVectors& grouped) {
@@ -24,6 +26,7 @@ inline GroupParams group_params(const GroupedVectors& grouped) {
                         {},
                         grouped.head_dim,
                         group_lanes(grouped.head_dim),
+                        std::countr_zero(static_cast<unsigned>(group_lanes(grouped.head_dim))),
                         grouped.index_kpool};
   for (int i = 0; i < most_pooled_vectors; ++i) params.offsets[i] = grouped.offsets[i];
   return params;
@@ -41,11 +44,10 @@ struct GroupPlace {
   bool warp_active;
 };
 IP_DEVICE GroupPlace place_of(const GroupParams& p) {
-  const int per_warp = 32 / p.lanes;
-  const std::int64_t warp = ip::block_index() * (policy_threads / 32) + ip::warp_index();
-  const std::int64_t group = warp * per_warp + ip::lane_index() / p.lanes;
-  return {group, ip::lane_index() % p.lanes, group < p.group_count,
-          warp * per_warp < p.group_count};
+  const std::int64_t thread = ip::block_index() * policy_threads + ip::thread_index();
+  const std::int64_t group = thread >> p.lanes_log2;
+  return {group, ip::lane_index() & (p.lanes - 1), group < p.group_count,
+          (thread - ip::lane_index()) >> p.lanes_log2 < p.group_count};
 }
 
 // The present vectors of a group in order: the j-th is vector absent + j. Vectors j >= present()

@@ -6,6 +6,8 @@
 // element a lane; the maximum and the sum go by trees over them. 4 m bytes in, 4 m out per set.
 #pragma once
 
+#include <bit>
+
 #include "indexpool/kernels/arithmetic.cuh"
 #include "indexpool/kernels/policy/checks.hpp"
 #include "indexpool/kernels/policy/declared.hpp"
@@ -16,7 +18,7 @@ namespace indexpool::kernels::INDEXPOOL_TARGET {
 struct RoleWeightsParams {
   const float* pool_matrix;
   std::int64_t sets;
-  std::int32_t index_kpool, lanes;
+  std::int32_t index_kpool, lanes, lanes_log2;
   float* pool_weights;
 };
 
@@ -24,9 +26,9 @@ template <int Threads>
 IP_KERNEL(Threads, role_blocks_per_sm)
 void role_weights_kernel(RoleWeightsParams p) {
   const std::int64_t thread = ip::block_index() * Threads + ip::thread_index();
-  if ((thread - ip::lane_index()) / p.lanes >= p.sets) return;  // the whole warp
-  const std::int64_t set = thread / p.lanes;
-  const int i = ip::lane_index() % p.lanes;
+  if ((thread - ip::lane_index()) >> p.lanes_log2 >= p.sets) return;  // the whole warp
+  const std::int64_t set = thread >> p.lanes_log2;
+  const int i = ip::lane_index() & (p.lanes - 1);
   const bool active = set < p.sets && i < p.index_kpool;
   float score = ip::float_of(0xff800000u);  // -infinity: no part in the maximum
   if (active) score = ip::load_global(p.pool_matrix + set * p.index_kpool + i);
@@ -44,9 +46,14 @@ inline std::optional<std::string> role_weights_unsupported(const OpArgs& any) {
 
 inline void role_weights_launch(const OpArgs& any, LaunchContext& context) {
   const auto& args = the_policy_args<RoleWeightsArgs>(any);
-  const RoleWeightsParams params = {args.pool_matrix, args.sets, args.index_kpool,
-                                    role_lanes(args.index_kpool), args.pool_weights};
-  ip_launch(context, blocks_for(args.sets, policy_threads / params.lanes), policy_threads, 0,
+  const int lanes = role_lanes(args.index_kpool);
+  const RoleWeightsParams params = {args.pool_matrix,
+                                    args.sets,
+                                    args.index_kpool,
+                                    lanes,
+                                    std::countr_zero(static_cast<unsigned>(lanes)),
+                                    args.pool_weights};
+  ip_launch(context, blocks_for(args.sets, policy_threads / lanes), policy_threads, 0,
             role_weights_kernel<policy_threads>, params);
 }
 

@@ -60,46 +60,63 @@ IP_DEVICE void add_weighted(float weight, const Piece<T>& piece, float (&y)[chan
   IP_UNROLL
   for (int i = 0; i < channels_per_lane; ++i) y[i] = ip::fma(weight, v[i], y[i]);
 }
-// `at`: the weights of these eight channels.
 template <DType T>
-IP_DEVICE void add_weighted(const float* at, const Piece<T>& piece, float (&y)[channels_per_lane]) {
+IP_DEVICE void add_weighted(const Piece<DType::f32>& weights, const Piece<T>& piece,
+                            float (&y)[channels_per_lane]) {
   float v[channels_per_lane], w[channels_per_lane];
   unpack<T>(piece, v);
-  unpack<DType::f32>(load_piece<DType::f32>(reinterpret_cast<const std::byte*>(at)), w);
+  unpack<DType::f32>(weights, w);
   IP_UNROLL
   for (int i = 0; i < channels_per_lane; ++i) y[i] = ip::fma(w[i], v[i], y[i]);
 }
+
+// The vectors of a group whose loads are in flight together, and their weights.
+template <DType T, int Pieces>
+struct WeightedRows {
+  static constexpr int batch = Row<T, Pieces>::in_flight;
+  Row<T, Pieces> row[batch];
+  Row<DType::f32, Pieces> channel_weights[batch];
+  float weight[batch];
+
+  IP_DEVICE void load(const WeightedPoolParams& p, const GroupPlace& place,
+                      const GroupVectors& vectors, const float* weights, int first) {
+    const std::int64_t group_row = place.group * p.grouped.index_kpool;
+    IP_UNROLL
+    for (int k = 0; k < batch; ++k) {
+      row[k] = {}, channel_weights[k] = {}, weight[k] = 0;
+      if (first + k >= vectors.present()) continue;
+      const int i = vectors.place(first + k);
+      row[k] = load_vector<T, Pieces>(p.grouped, vectors, first + k, place.lane);
+      if (!p.per_channel) {
+        weight[k] = ip::load_global(weights + i);
+      } else {
+        const float* const at = p.pool_weights + (group_row + i) * p.grouped.head_dim;
+        channel_weights[k] =
+            load_row<DType::f32, Pieces>(reinterpret_cast<const std::byte*>(at), place.lane);
+      }
+    }
+  }
+};
 
 // The weighted sum of the present vectors.
 template <DType T, int Pieces>
 IP_DEVICE void add_vectors(const WeightedPoolParams& p, const GroupPlace& place,
                            const GroupVectors& vectors, const VectorWeights& weights,
                            Pooled<Pieces>& y) {
-  constexpr int batch = Row<T, Pieces>::in_flight;
-  const std::int64_t group_row = place.group * p.grouped.index_kpool;
+  constexpr int batch = WeightedRows<T, Pieces>::batch;
   for (int first = 0; first < vectors.present(); first += batch) {
-    Row<T, Pieces> rows[batch];
-    float weight[batch];
-    IP_UNROLL
-    for (int k = 0; k < batch; ++k) {
-      rows[k] = {}, weight[k] = 0;
-      if (first + k >= vectors.present()) continue;
-      rows[k] = load_vector<T, Pieces>(p.grouped, vectors, first + k, place.lane);
-      if (!p.per_channel) weight[k] = ip::load_global(weights.row + vectors.place(first + k));
-      if (weights.fallback) weight[k] = 1;
-    }
+    WeightedRows<T, Pieces> rows;
+    rows.load(p, place, vectors, weights.row, first);
     IP_UNROLL
     for (int k = 0; k < batch; ++k) {
       if (first + k >= vectors.present()) continue;
-      const std::int64_t row = group_row + vectors.place(first + k);
-      const float* const at =
-          p.pool_weights + row * p.grouped.head_dim + place.lane * channels_per_lane;
+      const float weight = weights.fallback ? 1.0f : rows.weight[k];
       IP_UNROLL
       for (int piece = 0; piece < Pieces; ++piece) {
         if (p.per_channel)
-          add_weighted<T>(at + piece * piece_channels, rows[k].piece[piece], y[piece]);
+          add_weighted<T>(rows.channel_weights[k].piece[piece], rows.row[k].piece[piece], y[piece]);
         else
-          add_weighted<T>(weight[k], rows[k].piece[piece], y[piece]);
+          add_weighted<T>(weight, rows.row[k].piece[piece], y[piece]);
       }
     }
   }

@@ -124,8 +124,8 @@ TEST(WeightedPool, WhatIsAbsentIsNeverRead) {
                     1};  // the executor would stop these
   const PolicyRun run = run_policy(inputs);
   EXPECT_EQ(difference(inputs, run, 0), "");
-  for (std::int64_t c = 0; c < 128; ++c)
-    EXPECT_EQ(run.pool_weights[static_cast<std::size_t>(3 * 128 + c)], 1.0f);
+  for (std::int64_t c = 0; c < 128; ++c)  // those of the fourth vector
+    EXPECT_EQ(run.pool_weights[static_cast<std::size_t>(384 + c)], 1.0f);
 }
 
 TEST(WeightedPool, ReadersOfTheComparisonNoticeAWrongRun) {

@@ -23,7 +23,10 @@ PolicyShape any_shape(const std::string& policy) {
 
 void expect_weights(const PolicyShape& shape, std::uint64_t seed) {
   const PoolingInputs inputs = policy_inputs(shape, seed);
-  const PolicyRun run = run_policy(inputs);
+  RunOptions options;
+  options.executor.matrix =
+      *rc::gen::element(sim::simt::MatrixModel::sm80, sim::simt::MatrixModel::sm90);
+  const PolicyRun run = run_policy(inputs, options);
   const auto accumulation =
       inputs.mode.storage == DType::f32 ? Accumulation::f32_fma : Accumulation::mma_f16_bf16;
   const std::vector<Near> expected = host_weights(inputs, accumulation);
@@ -35,7 +38,6 @@ void expect_weights(const PolicyShape& shape, std::uint64_t seed) {
               std::to_string(expected[i].value) + " within " + std::to_string(expected[i].error));
   }
   for (const auto order : {sim::simt::LaneOrder::reverse, sim::simt::LaneOrder::random}) {
-    RunOptions options;
     options.executor.order = order;
     RC_ASSERT(run_policy(inputs, options) == run);
   }
