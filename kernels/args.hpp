@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "indexpool/kernels/attention_args.hpp"
 #include "indexpool/kernels/policy_args.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/problem.hpp"
@@ -180,6 +181,6 @@ struct TopkArgs {
 };
 
 using OpArgs = std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs,
-                            TopkArgs, PolicyArgs>;
+                            TopkArgs, PolicyArgs, AttentionArgs>;
 
 }  // namespace indexpool::kernels

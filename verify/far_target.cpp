@@ -186,6 +186,7 @@ Blocks place(TopkArgs& args) {
 
 // Published forms run where they lie.
 Blocks place(PolicyArgs&) { return {}; }
+Blocks place(AttentionArgs&) { return {}; }
 
 class FarTarget final : public Target {
  public:

@@ -142,6 +142,7 @@ class Placer {
     placed_.args = args;
   }
   void finish(kernels::PolicyArgs args) { placed_.args = std::move(args); }
+  void finish(kernels::AttentionArgs args) { placed_.args = std::move(args); }
   void finish(kernels::TopkArgs args) {
     args.logits =
         floats("logits", checked_product(args.row_count, args.logits_stride, "logits of a batch"));

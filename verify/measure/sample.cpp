@@ -34,6 +34,7 @@ struct ByOperation {
   }
   // No grid holds them.
   std::vector<Check> operator()(const kernels::PolicyArgs&) const { return {}; }
+  std::vector<Check> operator()(const kernels::AttentionArgs&) const { return {}; }
 };
 
 }  // namespace

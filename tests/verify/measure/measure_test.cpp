@@ -94,6 +94,7 @@ struct Corrupt {
   void operator()(const kernels::TopkArgs& args) const { args.selection[1] += 4; }
 
   void operator()(const kernels::PolicyArgs&) const {}
+  void operator()(const kernels::AttentionArgs&) const {}
 
   // Of the pool that the first request closes.
   static std::int64_t page(const kernels::AppendArgs& args) {
