@@ -205,7 +205,8 @@ std::string repeat_line(const Problem& problem) {
   const IndexerConfig& indexer = problem.indexer;
   option("--heads", indexer.index_n_heads, defaults.indexer.index_n_heads);
   option("--head-dim", indexer.index_head_dim, defaults.indexer.index_head_dim);
-  option("--topk", indexer.index_topk, defaults.indexer.index_topk);
+  if (problem.policy == defaults.policy)
+    option("--topk", indexer.index_topk, defaults.indexer.index_topk);
   option("--kpool", indexer.index_kpool, defaults.indexer.index_kpool);
   if (!indexer.index_kpool_always_select_tail) line += " --no-tail";
   line += fmt::format(" --lengths {}", fmt::join(problem.lengths, ","));

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "indexpool/model/policy.hpp"
 #include "indexpool/verify/random.hpp"
 #include "indexpool/verify/verify.hpp"
 
@@ -40,6 +41,40 @@ Problem random_problem(std::uint64_t seed, std::int64_t number) {
   problem.schedule.prefill_chunk = random.coin(11) ? 0 : random.integer(12, 1, 17);
   problem.schedule.drafts = random.integer(13, 0, 6);
   problem.seed = random.bits(14) % 1'000'000;
+  return problem;
+}
+
+Problem random_policy_problem(std::uint64_t seed, std::int64_t number) {
+  const Random random(mix(seed) + 1, static_cast<std::uint64_t>(number));
+  const auto& rows = policies();
+  // The first is the shipped form, which random_problem() draws.
+  const auto last = static_cast<std::int64_t>(rows.size()) - 1;
+  const PolicyInfo& policy = rows[static_cast<std::size_t>(random.integer(0, 1, last))];
+  const bool scores = policy.grouping == Grouping::scores;
+  const bool windows = policy.grouping == Grouping::windows;
+  Problem problem;
+  problem.policy = policy.name;
+  std::vector<std::string> modes;
+  for (const NumericMode& mode : pooling_modes()) modes.push_back(mode.name);
+  problem.mode = scores ? "f32" : choose(random, 1, modes);
+  problem.fill = choose(random, 2, fill_names());
+  problem.indexer.index_head_dim =
+      choose<std::int64_t>(random, 3, {32, 32, 64, 64, 128, 256, 512, 1024, 2048});
+  problem.indexer.index_n_heads = random.integer(4, 1, 9);
+  problem.indexer.index_kpool =
+      scores ? choose<std::int64_t>(random, 5, {4, 8, 12, 60, 64, 100, 124, 128, 256})
+             : choose<std::int64_t>(random, 5,
+                                    windows ? std::vector<std::int64_t>{2, 4, 8, 16}
+                                            : std::vector<std::int64_t>{1, 2, 3, 4, 5, 8, 16});
+  problem.indexer.index_topk = problem.indexer.index_kpool;
+  problem.lengths.clear();
+  const std::int64_t sequences = choose<std::int64_t>(random, 6, {1, 1, 2, 3});
+  const std::int64_t longest = problem.indexer.index_head_dim > 256 ? 5 : 24;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    const std::int64_t tokens = random.integer(100 + s, s == 0 ? 1 : 0, longest);
+    problem.lengths.push_back(scores ? 37 * tokens : tokens);
+  }
+  problem.seed = random.bits(7) % 1'000'000;
   return problem;
 }
 

@@ -10,5 +10,7 @@ namespace indexpool::verify {
 
 // Problem `number` of the stream `seed`: small enough for some milliseconds on the executor.
 Problem random_problem(std::uint64_t seed, std::int64_t number);
+// The same of a published form of pooling.
+Problem random_policy_problem(std::uint64_t seed, std::int64_t number);
 
 }  // namespace indexpool::verify

@@ -56,6 +56,8 @@ Problem ProblemOptions::parsed() const {
   Problem out = problem;
   out.lengths = parse_sizes("--lengths", lengths);
   out.indexer.index_kpool_always_select_tail = !no_tail;
+  // A published form selects nothing: its groups need not divide the shipped top-k.
+  if (out.policy != shipped_policy) out.indexer.index_topk = out.indexer.index_kpool;
   require_known("fill", out.fill, verify::fill_names());
   validate(out, "command line");
   return out;

@@ -6,14 +6,17 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "indexpool/kernels/kernel.hpp"
 #include "indexpool/model/case.hpp"
 #include "indexpool/model/error.hpp"
+#include "indexpool/model/policy.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
 #include "indexpool/reports/cli/forecast_record.hpp"
 #include "indexpool/reports/cli/golden.hpp"
 #include "indexpool/reports/cli/journal.hpp"
 #include "indexpool/reports/cli/names.hpp"
+#include "indexpool/reports/cli/policy_run.hpp"
 #include "indexpool/reports/cli/terminal.hpp"
 #include "indexpool/reports/report.hpp"
 #include "indexpool/verify/verify.hpp"
@@ -26,7 +29,7 @@ namespace fs = std::filesystem;
 struct RunOptions {
   std::vector<std::string> cases;
   std::string model = "glm-5.3-flash", device = "a100-sxm4-80gb", tokens = "1M",
-              out = "indexpool-report";
+              out = "indexpool-report", policy{shipped_policy}, target = "simt";
   FormatOption format;
 };
 
@@ -44,14 +47,17 @@ Schedule schedule_for(const Case& test_case) {
   return schedule;
 }
 
-std::vector<Record> verify_golden(const Case& test_case, const fs::path& path, Progress& progress) {
+std::vector<Record> verify_golden(const Case& test_case, const fs::path& path,
+                                  const std::string& target, Progress& progress) {
   verify::Options how;
+  how.target = target;
   how.schedule = schedule_for(test_case);
   std::error_code elsewhere;
   const fs::path here = fs::proximate(path, elsewhere);
   how.repeat = fmt::format("indexpool verify --case {} --prefill {} --drafts {}",
                            shell_quoted(here.empty() ? path.string() : here.string()),
                            how.schedule.prefill_tokens, how.schedule.drafts);
+  if (target != "simt") how.repeat += " --target " + target;
   how.progress = [&](const std::string& step) { progress.show(test_case.name + ": " + step); };
   return verify::verify_case(test_case, how);
 }
@@ -77,6 +83,8 @@ std::string command_of(const RunOptions& options) {
   const auto option = [&](const char* name, const std::string& value, const std::string& usual) {
     if (value != usual) command += fmt::format(" {} {}", name, shell_quoted(value));
   };
+  option("--policy", options.policy, standard.policy);
+  option("--target", options.target, standard.target);
   for (const std::string& file : options.cases) command += " --case " + shell_quoted(file);
   option("--model", options.model, standard.model);
   option("--device", options.device, standard.device);
@@ -93,23 +101,16 @@ std::vector<fs::path> case_paths(const RunOptions& options) {
   return paths;
 }
 
-int run_with(const RunOptions& options) {
-  const reports::Format format = options.format.parsed();
-  const ArchitectureConfig model = load_architecture(options.model);
-  const DeviceSpec device = load_device(options.device);
-  const std::int64_t tokens = parse_size("--tokens", options.tokens);
-  if (tokens < 1 || tokens > (std::int64_t{1} << 30)) {
-    throw ConfigError(fmt::format("--tokens: found {}, expected 1 to 1G", options.tokens));
-  }
-  require_writable_folder(options.out);
+// The shipped form: recorded cases, and what a layer of the model takes.
+reports::ReportInput run_shipped(const RunOptions& options, const ArchitectureConfig& model,
+                                 const DeviceSpec& device, std::int64_t tokens,
+                                 Progress& progress) {
   const std::vector<fs::path> paths = case_paths(options);
   std::vector<Case> cases;
   for (const fs::path& path : paths) cases.push_back(read_case(path));
-
   reports::ReportInput input;
-  Progress progress;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    for (Record& record : verify_golden(cases[i], paths[i], progress)) {
+    for (Record& record : verify_golden(cases[i], paths[i], options.target, progress)) {
       record.environment.version = INDEXPOOL_VERSION;
       input.records.push_back(std::move(record));
     }
@@ -121,8 +122,31 @@ int run_with(const RunOptions& options) {
   progress.show("curves");
   input.title = fmt::format("Pooled indexer of {}, side by side", model.name);
   input.curves = context_curves(model, device);
-  input.command = command_of(options);
   input.device = device;
+  return input;
+}
+
+int run_with(const RunOptions& options) {
+  const reports::Format format = options.format.parsed();
+  const ArchitectureConfig model = load_architecture(options.model);
+  const DeviceSpec device = load_device(options.device);
+  const std::int64_t tokens = parse_size("--tokens", options.tokens);
+  if (tokens < 1 || tokens > (std::int64_t{1} << 30)) {
+    throw ConfigError(fmt::format("--tokens: found {}, expected 1 to 1G", options.tokens));
+  }
+  require_known("policy", options.policy, policy_names());
+  require_known("target", options.target, {"simt", "cuda"});
+  const bool shipped = options.policy == shipped_policy;
+  if (!shipped && !options.cases.empty())
+    throw ConfigError("--case holds the shipped form; another --policy draws its own operands");
+  if (options.target == "cuda") kernels::make_cuda_target();  // absent: before anything runs
+  require_writable_folder(options.out);
+  Progress progress;
+  reports::ReportInput input =
+      shipped ? run_shipped(options, model, device, tokens, progress)
+              : run_policy({options.policy, options.target, PolicyRun{}.lengths, tokens}, device,
+                           progress);
+  input.command = command_of(options);
   reports::write_report(options.out, input);
   note("report: " + options.out + "/report.html");
   print_records(input.records, format);
@@ -134,6 +158,9 @@ std::function<int()> declare_run(CLI::App& app) {
   app.add_option("--case", options->cases,
                  "case files (safetensors); default: the golden GLM-5.3-Flash cases")
       ->expected(1, -1);
+  app.add_option("--policy", options->policy, "policy of pooling (indexpool list policies)")
+      ->capture_default_str();
+  app.add_option("--target", options->target, "simt or cuda")->capture_default_str();
   app.add_option("--model", options->model, "model of the prediction")->capture_default_str();
   app.add_option("--device", options->device, "device of the prediction")->capture_default_str();
   app.add_option("--tokens", options->tokens, "context length of the prediction")
@@ -148,6 +175,7 @@ std::function<int()> declare_run(CLI::App& app) {
 extern const Command run_command = {
     "run", "Side by side on a golden case: reference, kernels on the CPU, and the cost model",
     "  indexpool run\n"
+    "  indexpool run --policy gated --out gated\n"
     "  indexpool run --tokens 10M --device h200-sxm --out at-10M\n",
     declare_run};
 

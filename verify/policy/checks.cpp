@@ -117,13 +117,15 @@ Check check_weights(const PoolingInputs& inputs, std::span<const float> pool_wei
   return std::move(tally).finish();
 }
 
-Check check_weight_range(const PoolingInputs& inputs, std::span<const float> pool_weights) {
+Check check_weight_range(const PoolingInputs& inputs, std::span<const float> pool_weights,
+                         const reference::Bounded& expected) {
   const PolicyInfo& policy = find_policy(inputs.policy);
   if (!policy.convex && policy.name != "csa") return skipped("weight_range", policy.exception);
   const bool probabilities = policy.normalisation == Normalisation::softmax;
   Tally tally("weight_range");
   for (std::size_t i = 0; i < pool_weights.size(); ++i) {
     const float w = pool_weights[i];
+    if (reference::is_open(expected.low[i], expected.high[i])) continue;
     const bool held = std::isfinite(w) && w >= 0 && (!probabilities || w <= 1);
     tally.compare(held, [&] {
       return fmt::format("{}: {:.9g}, expected {}", weight_name(inputs, i), w,
@@ -147,17 +149,19 @@ Check check_fallbacks(const PoolingInputs& inputs, std::span<const std::int32_t>
   return std::move(tally).finish();
 }
 
-Check check_convexity(const PoolingInputs& inputs, const StoredPools& stored, Mask mine) {
+Check check_convexity(const PoolingInputs& inputs, const StoredPools& stored,
+                      const reference::Bounded& expected) {
   const PolicyInfo& policy = find_policy(inputs.policy);
   if (!policy.convex) return skipped("convexity", policy.exception);
   Tally tally("convexity");
   const std::int64_t dim = inputs.head_dim;
   for (std::size_t g = 0; g < inputs.groups.size(); ++g) {
-    if (!mine.empty() && mine[g] == 0) continue;
+    if (!std::isfinite(stored.scales[g])) continue;  // "scale" judges it
     for (std::int64_t c = 0; c < dim; ++c) {
+      const auto at = g * static_cast<std::size_t>(dim) + static_cast<std::size_t>(c);
+      if (reference::is_open(expected.low[at], expected.high[at])) continue;
       const reference::Range range = range_of_vectors(inputs, inputs.groups[g], c);
-      const double code =
-          stored.codes[g * static_cast<std::size_t>(dim) + static_cast<std::size_t>(c)];
+      const double code = stored.codes[at];
       const reference::Range codes =
           inputs.mode.quantised()
               ? reference::code_enclosure(range.low, range.high, stored.scales[g], inputs.mode)

@@ -22,14 +22,17 @@ Check folded(std::string name, const std::vector<Check>& checks);
 // "bound": each weight lies in its enclosure.
 Check check_weights(const PoolingInputs& inputs, std::span<const float> pool_weights,
                     const reference::Bounded& expected);
-// "weight_range": finite, and from 0 on where the policy promises it.
-Check check_weight_range(const PoolingInputs& inputs, std::span<const float> pool_weights);
+// "weight_range": finite, and from 0 on where the policy promises it. Here and in "convexity" what
+// the reference leaves open (binary32 may overflow) is not judged.
+Check check_weight_range(const PoolingInputs& inputs, std::span<const float> pool_weights,
+                         const reference::Bounded& expected);
 // "fallback": the mean was taken exactly where the sum of the weights underflows.
 Check check_fallbacks(const PoolingInputs& inputs, std::span<const std::int32_t> found,
                       const reference::PolicyPooled& expected);
 // "convexity": between the smallest and the largest vector, channel by channel, up to rounding and
 // the quantiser's step. Skipped with the reason where the policy promises none.
-Check check_convexity(const PoolingInputs& inputs, const StoredPools& stored, Mask mine);
+Check check_convexity(const PoolingInputs& inputs, const StoredPools& stored,
+                      const reference::Bounded& expected);
 
 // Groups whose vectors can be doubled without leaving the normal range, and whose scale is above
 // the floor of the quantiser.
@@ -38,7 +41,7 @@ PoolingInputs doubled(const PoolingInputs& inputs);
 // "scale": twice the vectors give twice the pooled vectors: `of_doubled`, halved, lies in the
 // enclosures of the original.
 Check check_scaling(const PoolingInputs& inputs, const PooledOutput& of_doubled,
-                                 const reference::PolicyPooled& expected, Mask mine);
+                    const reference::PolicyPooled& expected, Mask mine);
 
 // What a monitor shows: mean entropy of the weight distributions in bits, the largest deviation of
 // their sum from 1, groups that fell back to the mean.

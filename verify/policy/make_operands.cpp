@@ -185,7 +185,7 @@ struct Maker {
     AdditiveTerms terms;
     terms.queries = queries();
     terms.distances = table(DType::f32, groups(), m(), [&](std::int64_t g, std::int64_t i) {
-      return static_cast<double>(m() - 1 - i + distance.integer(g, 0, 3));
+      return static_cast<double>(m() - 1 - i + distance.integer(g, 0, 9));
     });
     terms.ages = table(DType::f32, groups(), m(), [&](std::int64_t g, std::int64_t i) {
       return static_cast<double>(age.integer(g * m() + i, 0, 100));

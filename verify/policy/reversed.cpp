@@ -8,9 +8,14 @@
 namespace indexpool::verify::policy {
 namespace {
 
+// Elements of a row; a tensor without rows has them too.
+std::int64_t row_width(const Tensor& tensor) {
+  return element_count({tensor.shape().begin() + 1, tensor.shape().end()});
+}
+
 // [rows, m, rest]: chosen rows, the second axis in the opposite order.
 Tensor turned(const Tensor& tensor, std::int64_t m, const std::vector<std::size_t>& rows) {
-  const std::int64_t width = tensor.empty() ? 0 : tensor.size() / tensor.dim(0), rest = width / m;
+  const std::int64_t width = row_width(tensor), rest = width / m;
   Shape shape = tensor.shape();
   shape[0] = static_cast<std::int64_t>(rows.size());
   Tensor result(tensor.dtype(), shape);
@@ -31,7 +36,7 @@ Tensor turned_table(const Tensor& tensor, std::int64_t m) {
 }
 
 Tensor chosen(const Tensor& tensor, const std::vector<std::size_t>& rows) {
-  const std::int64_t width = tensor.empty() ? 0 : tensor.size() / tensor.dim(0);
+  const std::int64_t width = row_width(tensor);
   return turned(tensor.reshaped({tensor.dim(0), 1, width}), 1, rows)
       .reshaped({static_cast<std::int64_t>(rows.size()), width});
 }
