@@ -28,7 +28,7 @@ Units e4m3_units() {
 Units i8_units() {
   Units units{};
   for (int code = 0; code < 256; ++code) {
-    units[static_cast<std::size_t>(code)] = static_cast<std::int8_t>(code);
+    units[static_cast<std::size_t>(code)] = code < 128 ? code : code - 256;
   }
   return units;
 }

@@ -196,8 +196,9 @@ TEST(Faults, StripesThroughPatternsOfSignsAreSeenInEveryBit) {
   for (std::int64_t head = 32; head <= 1024; head *= 2) {
     std::int64_t patterns = 0;
     for (std::int64_t step = 4; step < head; step *= 2) {
-      for (std::int64_t first = 0; first < step; ++first) {
-        const std::int64_t lanes = std::min<std::int64_t>(32, head / step);
+      const std::int64_t lanes = std::min<std::int64_t>(32, head / step);
+      for (std::int64_t first = 0; first < head; ++first) {
+        if (first / step % lanes != 0) continue;  // the same channels from another lane
         for (std::int64_t pattern = 1; pattern < lanes; ++pattern, ++patterns) {
           const std::uint32_t sum = by_walsh(head, first, step, pattern * step);
           ASSERT_NE(sum << 7, 0u) << head << " channels from " << first << " by " << step
@@ -205,7 +206,7 @@ TEST(Faults, StripesThroughPatternsOfSignsAreSeenInEveryBit) {
         }
       }
     }
-    EXPECT_GT(patterns, 2 * head / 8) << head;
+    EXPECT_GE(patterns, 2 * head - 8) << head;
   }
 }
 
