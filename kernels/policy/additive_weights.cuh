@@ -29,7 +29,7 @@ struct AdditiveWeightsParams {
 };
 
 template <DType T, int Pieces>
-IP_KERNEL(policy_threads, policy_blocks_per_sm(T, Pieces))
+IP_KERNEL(policy_threads, dot_blocks_per_sm(Pieces))
 void additive_weights_kernel(AdditiveWeightsParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;

@@ -4,6 +4,7 @@
 
 #include "indexpool/kernels/policy/declared.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
+#include "indexpool/kernels/policy/issued.hpp"
 #include "indexpool/model/dtype.hpp"
 
 namespace indexpool::kernels {
@@ -89,7 +90,7 @@ Work declared_role_weights(const RoleWeightsArgs& args) {
   work.blocks = blocks_for(args.sets, policy_threads / lanes);
   work.blocks_per_sm = role_blocks_per_sm;
   work.in_flight_per_block = Bytes(policy_threads / lanes * row);
-  return work;
+  return with_issue(work, role_weights_issue(args));
 }
 
 Work declared_hidden_gates(const HiddenGatesArgs& args) {
@@ -101,7 +102,7 @@ Work declared_hidden_gates(const HiddenGatesArgs& args) {
   const std::int64_t rows = args.tokens + (args.tokens > 0 ? args.heads : 0);
   work.unique_read = Bytes(rows * args.hidden * info(args.storage).bytes);
   work.unique_write = Bytes(args.tokens * args.heads * 4);
-  return work;
+  return with_issue(work, hidden_gates_issue(args));
 }
 
 Work declared_block_max(const BlockMaxArgs& args) {
@@ -134,7 +135,7 @@ Work declared_block_max(const BlockMaxArgs& args) {
   work.blocks_per_sm = block_max_blocks_per_sm;
   work.in_flight_per_block =
       Bytes(policy_threads / 32 * store * std::min(args.block, block_max_step));
-  return work;
+  return with_issue(work, block_max_issue(args));
 }
 
 }  // namespace indexpool::kernels

@@ -2,6 +2,7 @@
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/policy/declared.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
+#include "indexpool/kernels/policy/issued.hpp"
 #include "indexpool/model/dtype.hpp"
 
 namespace indexpool::kernels {
@@ -98,10 +99,10 @@ Work declared_weighted_pool(const WeightedPoolArgs& args) {
   work.f32_flop = pools.flop();
   work.threads_per_block = policy_threads;
   work.blocks = blocks_for(args.grouped.group_count, groups_per_block);
-  work.blocks_per_sm = policy_blocks_per_sm(args.grouped.storage, pieces);
+  work.blocks_per_sm = policy_pool_blocks_per_sm(pieces);
   work.in_flight_per_block =
       Bytes(groups_per_block * vectors_in_flight(pieces) * pools.row().bytes);
-  return work;
+  return with_issue(work, weighted_pool_issue(args));
 }
 
 }  // namespace indexpool::kernels

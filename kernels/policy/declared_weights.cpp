@@ -1,6 +1,7 @@
 // Traffic of the kernels that make pool weights from groups of vectors, warp by warp.
 #include "indexpool/kernels/policy/declared.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
+#include "indexpool/kernels/policy/issued.hpp"
 #include "indexpool/model/dtype.hpp"
 
 namespace indexpool::kernels {
@@ -43,7 +44,7 @@ Work work_of(const GroupedVectors& grouped, const Traffic& traffic, std::int64_t
                        static_cast<double>(grouped.head_dim));
   work.threads_per_block = policy_threads;
   work.blocks = blocks_for(grouped.group_count, groups_per_block);
-  work.blocks_per_sm = policy_blocks_per_sm(grouped.storage, pieces);
+  work.blocks_per_sm = dot_blocks_per_sm(pieces);
   work.in_flight_per_block = Bytes(groups_per_block * vectors_in_flight(pieces) * row);
   return work;
 }
@@ -67,7 +68,7 @@ Work declared_additive_weights(const AdditiveWeightsArgs& args) {
   Work work = work_of(grouped, traffic, 2);
   work.unique_read.value += grouped.group_count * dots.row().bytes + 8 * access.present_vectors();
   work.f32_flop.value += static_cast<double>(access.present_vectors()) * 2 * exponential_flop;
-  return work;
+  return with_issue(work, additive_weights_issue(args));
 }
 
 Work declared_tfidf_weights(const TfidfWeightsArgs& args) {
@@ -91,7 +92,7 @@ Work declared_tfidf_weights(const TfidfWeightsArgs& args) {
   work.unique_read.value += grouped.group_count * dots.row().bytes + 8 * access.present_vectors() +
                             (grouped.group_count > 0 ? 4 * grouped.index_kpool : 0);
   work.f32_flop.value += static_cast<double>(access.present_vectors()) * exponential_flop;
-  return work;
+  return with_issue(work, tfidf_weights_issue(args));
 }
 
 Work declared_gated_weights(const GatedWeightsArgs& args) {
@@ -117,7 +118,7 @@ Work declared_gated_weights(const GatedWeightsArgs& args) {
   const std::int64_t heads = args.heads < grouped.group_count ? args.heads : grouped.group_count;
   work.unique_read.value += 4 * grouped.group_count + heads * (4 + dots.row().bytes);
   work.f32_flop.value += static_cast<double>(access.present_vectors()) * exponential_flop;
-  return work;
+  return with_issue(work, gated_weights_issue(args));
 }
 
 // A warp has 128 channels: one of the D / 128 parts of a group, or 128 / D groups.
@@ -157,7 +158,7 @@ Work declared_channel_weights(const ChannelWeightsArgs& args) {
   work.blocks = blocks_for(grouped.group_count * (head_dim / quad_channels), policy_threads);
   work.blocks_per_sm = channel_blocks_per_sm(channel_capacity(grouped.index_kpool));
   work.in_flight_per_block = Bytes(policy_threads * m * quad_channels * (score_bytes + 4));
-  return work;
+  return with_issue(work, channel_weights_issue(args));
 }
 
 }  // namespace indexpool::kernels

@@ -28,7 +28,7 @@ struct GatedWeightsParams {
 };
 
 template <DType T, int Pieces>
-IP_KERNEL(policy_threads, policy_blocks_per_sm(T, Pieces))
+IP_KERNEL(policy_threads, dot_blocks_per_sm(Pieces))
 void gated_weights_kernel(GatedWeightsParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;

@@ -26,10 +26,9 @@ constexpr int group_lanes(std::int64_t head_dim) {
 constexpr int vectors_in_flight(int pieces) { return pieces >= 4 ? 1 : 4 / pieces; }
 
 inline constexpr int policy_threads = 128;
-// Registers that the launch bounds leave a thread: 168 for short rows, 255 for long ones.
-constexpr int policy_blocks_per_sm(DType storage, int pieces) {
-  return pieces >= 8 || (pieces == 4 && storage == DType::f32) ? 2 : 3;
-}
+// Blocks that the launch bounds promise per SM: 65,536 registers for sums and rows in flight.
+constexpr int policy_pool_blocks_per_sm(int pieces) { return pieces == 8 ? 2 : 4; }
+constexpr int dot_blocks_per_sm(int pieces) { return pieces == 8 ? 3 : pieces == 4 ? 5 : 6; }
 
 // channel_weights: four channels a lane, 16 bytes of the weights it stores.
 inline constexpr int quad_channels = 4;

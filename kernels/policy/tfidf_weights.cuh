@@ -31,7 +31,7 @@ struct TfidfWeightsParams {
 };
 
 template <DType T, int Pieces>
-IP_KERNEL(policy_threads, policy_blocks_per_sm(T, Pieces))
+IP_KERNEL(policy_threads, dot_blocks_per_sm(Pieces))
 void tfidf_weights_kernel(TfidfWeightsParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;

@@ -169,7 +169,7 @@ IP_DEVICE void rotate_pairs(const WeightedPoolParams& p, const GroupPlace& place
 }
 
 template <DType T, int Pieces>
-IP_KERNEL(policy_threads, policy_blocks_per_sm(T, Pieces))
+IP_KERNEL(policy_threads, policy_pool_blocks_per_sm(Pieces))
 void weighted_pool_kernel(WeightedPoolParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;

@@ -148,6 +148,43 @@ TEST(PolicyKernels, RowsThatStartInsideASectorAreRefused) {
             "the vectors start 16 bytes past a multiple of 32; align them");
 }
 
+// Every exchange, matrix instruction and 512 bytes of traffic takes an instruction of its own.
+TEST(PolicyKernels, DeclareMoreInstructionsThanTheyMustIssue) {
+  GroupedVectors grouped;
+  grouped.group_count = 1000;
+  AdditiveWeightsArgs additive;
+  additive.grouped = grouped;
+  TfidfWeightsArgs tfidf;
+  tfidf.grouped = grouped;
+  GatedWeightsArgs gated;
+  gated.grouped = grouped, gated.hidden = 64;
+  ChannelWeightsArgs channels;
+  channels.grouped = grouped;
+  HiddenGatesArgs gates;
+  gates.tokens = 1000, gates.hidden = 4096, gates.heads = 8;
+  WeightedPoolArgs pool;
+  pool.grouped = grouped, pool.mode = pooling_mode("int8");
+  RoleWeightsArgs roles;
+  roles.sets = 1000;
+  BlockMaxArgs maxima;
+  maxima.rows = 4, maxima.tokens = maxima.stride = 100'000;
+  for (const PolicyArgs& args :
+       std::vector<PolicyArgs>{additive, tfidf, gated, channels, gates, pool, roles, maxima}) {
+    const Kernel& kernel = find_kernel("simt", OpArgs(args));
+    const Work work = kernel.work(OpArgs(args));
+    const Traffic& traffic = work.traffic;
+    const auto least =
+        static_cast<double>(traffic.shuffles + traffic.matrix_ops +
+                            (traffic.global_load.value + traffic.global_store.value) / 512);
+    EXPECT_GT(work.instructions.issued, least) << kernel.name;
+    EXPECT_LT(work.instructions.integer + work.instructions.special, work.instructions.issued);
+    const double warps = static_cast<double>(work.blocks * work.threads_per_block) / 32;
+    EXPECT_LE(work.instructions.issued, warps * work.chain.instructions * 1.0001) << kernel.name;
+    EXPECT_GT(work.instructions.issued, 0.8 * warps * work.chain.instructions) << kernel.name;
+    EXPECT_GE(work.chain.first_loads, 1) << kernel.name;
+  }
+}
+
 // Consecutive rows and a row of weights each: what is assumed without the host's view.
 TEST(PolicyKernels, DeclareTheSameWithoutTheHostsView) {
   for (const std::int64_t count : {1, 7, 40, 333}) {
