@@ -1,0 +1,57 @@
+// How the attention kernels deal their work to threads, and what lies in shared memory; shared by
+// the kernels and by what they declare.
+#pragma once
+
+#include <cstdint>
+
+#include "indexpool/kernels/attention_args.hpp"
+#include "indexpool/kernels/geometry.hpp"
+
+namespace indexpool::kernels {
+
+// --- element-wise kernels: channels_per_lane or four channels a thread ---
+inline constexpr int elementwise_threads = 256;
+inline constexpr int elementwise_blocks_per_sm = 4;
+inline constexpr int fusion_channels = 4;  // 16 bytes of f32
+
+// --- linear attention: four lanes of a warp hold a column of the state in registers, a quarter of
+// the key channels each; a warp holds eight neighbouring columns (lane % 8) ---
+inline constexpr int column_parts = 4, columns_per_warp = 32 / column_parts;
+
+// Token by token: a block for 32 columns of a head, so that few sequences fill a device. Query, key
+// and decay of a token in f32, twice, so that one barrier a token does.
+inline constexpr int step_columns = 32, step_threads = step_columns * column_parts;
+inline constexpr int step_blocks_per_sm = 4;
+constexpr std::int64_t step_shared_bytes(std::int64_t key_dim) { return 2 * 3 * key_dim * 4; }
+
+// In chunks: a block for a head, as what its columns share costs most. Queries, keys, keys decayed
+// to the chunk's end [chunk, K] each, accumulated decays [chunk + 1, K], the matrix A and the one
+// that reads [chunk, chunk] each, all f32.
+inline constexpr int chunk_threads_most = 128 * column_parts;
+inline constexpr int chunk_blocks_per_sm = 1;
+constexpr std::int64_t chunk_shared_bytes(std::int64_t key_dim) {
+  constexpr std::int64_t chunk = linear_chunk_tokens;
+  return 4 * ((4 * chunk + 1) * key_dim + 2 * chunk * chunk);
+}
+
+// --- sparse attention: a block per query row and head; a token's key (value) lies in D / 8
+// neighbouring lanes ---
+inline constexpr int sparse_threads = 128;
+inline constexpr int sparse_warps = sparse_threads / 32;
+inline constexpr int sparse_blocks_per_sm = 4;
+// Tokens that a block looks at together.
+constexpr std::int64_t sparse_groups(std::int64_t dim) {
+  return sparse_threads / (dim / channels_per_lane);
+}
+constexpr std::int64_t padded_width(std::int64_t width) { return (width + 31) / 32 * 32; }
+// Channel i of a thread's eight partial outputs lies at i * stride + thread: four words more than
+// threads, so that neighbours of one channel and of the next share no bank.
+inline constexpr int sparse_stride = sparse_threads + 4;
+// Scores, then weights, of all selected tokens; maxima and sums of the warps; partial outputs.
+constexpr std::int64_t sparse_shared_bytes(std::int64_t width) {
+  return 4 * (padded_width(width) + 2 * sparse_warps + channels_per_lane * sparse_stride);
+}
+// Key loads in flight.
+inline constexpr int sparse_batch = 4;
+
+}  // namespace indexpool::kernels

@@ -1,0 +1,45 @@
+// Operands of the attention kernels in a target's memory, and what a launch left. Every launch is
+// checked: declared traffic equals counted, guards intact, unwritten elements stay NaN.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "indexpool/kernels/kernel.hpp"
+#include "indexpool/model/attention.hpp"
+
+namespace indexpool::kernels {
+
+struct LinearRun {
+  std::vector<std::vector<float>> outputs, states;  // of each sequence [T, H, V], [H, K, V]
+  bool operator==(const LinearRun& other) const;    // bytes
+};
+// Sequences back to back in one launch, their states in reverse order.
+LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool chunked,
+                     sim::simt::Options options = {});
+std::vector<float> run_sparse(const SparseAttentionInputs& inputs, sim::simt::Options options = {});
+std::vector<float> run_fusion(const GateFusionInputs& inputs, sim::simt::Options options = {});
+std::vector<float> run_safe_gate(const SafeGateInputs& inputs, sim::simt::Options options = {});
+
+bool same_bytes(const std::vector<float>& a, const std::vector<float>& b);
+
+// The three orders in which the executor runs lanes.
+std::vector<sim::simt::Options> lane_orders();
+
+// Random operands.
+struct LinearDraw {
+  std::int64_t tokens = 5, heads = 2, keys = 32, values = 32;
+  DType storage = DType::bf16;
+  double decay = 0.3;
+  std::uint64_t seed = 1;
+};
+LinearAttentionInputs random_linear(const LinearDraw& draw);
+// Tokens [begin, end) of the sequence, from the same state.
+LinearAttentionInputs tokens_of(const LinearAttentionInputs& inputs, std::int64_t begin,
+                                std::int64_t end);
+// A random tensor of normal numbers, and a selection of up to `most` distinct tokens in each row.
+Tensor normal_tensor(DType dtype, indexpool::Shape shape, double spread, std::uint64_t seed);
+Tensor random_selection(std::int64_t rows, std::int64_t width, std::int64_t most,
+                        std::int64_t tokens, std::uint64_t seed);
+
+}  // namespace indexpool::kernels
