@@ -38,6 +38,18 @@ struct ChunkMatrices {
   T inverse_slack{};                           // z / (1 - z); infinite if z >= 1
 };
 
+// A value channel of the state before a chunk, and a bound on the elements of a stored one.
+template <class T>
+struct StateColumn {
+  Vector<T> value, most;
+};
+
+// b, its magnitude, and how far an implementation's may be off.
+template <class T>
+struct RightSide {
+  Vector<T> value, magnitude, error;
+};
+
 template <class T>
 class Chunk {
  public:
@@ -50,15 +62,19 @@ class Chunk {
     invert();
   }
   // Outputs [n] of a value channel, and the state after the chunk.
-  std::vector<std::pair<T, T>> advance(LinearState<T>& state, Eigen::Index column) const;
+  std::vector<Within<T>> advance(LinearState<T>& state, Eigen::Index column) const;
 
  private:
   Decay<T> decay(Eigen::Index i, Eigen::Index j) const;
   void products();
   void invert();
   Vector<T> through_inverse(const Vector<T>& x) const;  // bound on |T~| x
-  Vector<T> residuals(const Vector<T>& right, const Vector<T>& right_error,
-                      Vector<T>& updates) const;
+  RightSide<T> right_side(const StateColumn<T>& before, Eigen::Index column) const;
+  Vector<T> residuals(const RightSide<T>& right, Vector<T>& updates) const;
+  Within<T> output(Eigen::Index i, const StateColumn<T>& before, const Vector<T>& u,
+                   const Vector<T>& updates, const T& carried) const;
+  T write(const StateColumn<T>& before, const Vector<T>& u, const Vector<T>& updates,
+          Vector<T>& state) const;
   double roundings(Eigen::Index terms) const { return gamma(static_cast<double>(terms)); }
 
   const LinearHead<T>& head_;
@@ -132,69 +148,92 @@ Vector<T> Chunk<T>::through_inverse(const Vector<T>& x) const {
   return result.array() + m_.inverse_slack * result.maxCoeff();
 }
 
-// |r|; `updates` becomes a bound on |u~|.
+// The right side b = diag(beta) (V - (K F_i0) S) of a value channel.
 template <class T>
-Vector<T> Chunk<T>::residuals(const Vector<T>& right, const Vector<T>& right_error,
-                              Vector<T>& updates) const {
-  const double product = roundings(n_ + keys_ + 6);
-  const Vector<T> off = right_error * (1 + product) + right * T(compound(product, roundings(n_)));
-  const Vector<T> off_updates = through_inverse(off);
-  updates = through_inverse(right) + off_updates;
-  const Matrix<T> most = m_.a.cwiseAbs() + m_.a_error + Matrix<T>::Identity(n_, n_);
-  return m_.a_error * updates + most * off_updates;
-}
-
-template <class T>
-std::vector<std::pair<T, T>> Chunk<T>::advance(LinearState<T>& state, Eigen::Index column) const {
+RightSide<T> Chunk<T>::right_side(const StateColumn<T>& before, Eigen::Index column) const {
   using std::abs;
-  using std::exp;
-  const Vector<T> s = state.state.col(column);
-  const T before = state.error(column);
-  const Vector<T> most = s.cwiseAbs().array() + before;  // |stored state|, element by element
   const double operand = compound(head_.norm_error, roundings(keys_ + 4));
-  Vector<T> right(n_), right_magnitude(n_), right_error(n_);
+  RightSide<T> right = {Vector<T>(n_), Vector<T>(n_), Vector<T>(n_)};
   for (Eigen::Index i = 0; i < n_; ++i) {
     const Vector<T> k = head_.k.row(first_ + i).transpose();
     const Decay<T>& f = m_.since_start[static_cast<std::size_t>(i)];
     const T beta = head_.beta(first_ + i), v = head_.v(first_ + i, column);
-    right(i) = beta * (v - k.cwiseProduct(f.factor).dot(s));
-    const T magnitude = k.cwiseAbs().cwiseProduct(f.factor).dot(most);
-    const T off = k.cwiseAbs().cwiseProduct(f.error).dot(most);
-    right_magnitude(i) = beta * (abs(v) + magnitude + off);
-    right_error(i) = beta * (off * (1 + operand) + operand * magnitude) + T(keys_ * f32_subnormal);
+    right.value(i) = beta * (v - k.cwiseProduct(f.factor).dot(before.value));
+    const T magnitude = k.cwiseAbs().cwiseProduct(f.factor).dot(before.most);
+    const T off = k.cwiseAbs().cwiseProduct(f.error).dot(before.most);
+    right.magnitude(i) = beta * (abs(v) + magnitude + off);
+    right.error(i) = beta * (off * (1 + operand) + operand * magnitude) + T(keys_ * f32_subnormal);
   }
-  Vector<T> updates(n_);
-  const Vector<T> residual = residuals(right_magnitude, right_error, updates);
-  const Vector<T> u = m_.inverse * right;
+  return right;
+}
 
-  std::vector<std::pair<T, T>> outputs;
+// |r|; `updates` becomes a bound on |u~|.
+template <class T>
+Vector<T> Chunk<T>::residuals(const RightSide<T>& right, Vector<T>& updates) const {
+  const double product = roundings(n_ + keys_ + 6);
+  const Vector<T> off =
+      right.error * (1 + product) + right.magnitude * T(compound(product, roundings(n_)));
+  const Vector<T> off_updates = through_inverse(off);
+  updates = through_inverse(right.magnitude) + off_updates;
+  const Matrix<T> most = m_.a.cwiseAbs() + m_.a_error + Matrix<T>::Identity(n_, n_);
+  return m_.a_error * updates + most * off_updates;
+}
+
+// scale (q_i F_i0) S + R_i u, with the error of S carried to token i.
+template <class T>
+Within<T> Chunk<T>::output(Eigen::Index i, const StateColumn<T>& before, const Vector<T>& u,
+                           const Vector<T>& updates, const T& carried) const {
+  using std::abs;
   const T reading =
       compound(compound(head_.norm_error, head_.norm_error), roundings(keys_ + n_ + 6));
-  T error = before;
-  for (Eigen::Index i = 0; i < n_; ++i) {
-    const Vector<T> q = head_.q.row(first_ + i).transpose();
-    const Decay<T>& f = m_.since_start[static_cast<std::size_t>(i)];
-    error = exp(T(head_.log_decay.row(first_ + i).maxCoeff())) * error + residual(i);
-    const T value = q.cwiseProduct(f.factor).dot(s) + m_.read.row(i).dot(u);
-    const T rounding =
-        q.cwiseAbs().cwiseProduct(f.factor).dot(most) * reading +
-        q.cwiseAbs().cwiseProduct(f.error).dot(most) * (1 + reading) +
-        (m_.read_error.row(i) * (1 + reading) + m_.read_magnitude.row(i) * reading).dot(updates);
-    outputs.emplace_back(head_.scale * value, abs(head_.scale) * (q.norm() * error + rounding) +
-                                                  T((keys_ + n_) * f32_subnormal));
-  }
-  const T writing = compound(head_.norm_error, roundings(n_ + 3));
+  const Vector<T> q = head_.q.row(first_ + i).transpose();
+  const Decay<T>& f = m_.since_start[static_cast<std::size_t>(i)];
+  const T value = q.cwiseProduct(f.factor).dot(before.value) + m_.read.row(i).dot(u);
+  const T of_state = q.cwiseAbs().cwiseProduct(f.factor).dot(before.most) * reading +
+                     q.cwiseAbs().cwiseProduct(f.error).dot(before.most) * (1 + reading);
+  const Vector<T> of_updates =
+      m_.read_error.row(i) * (1 + reading) + m_.read_magnitude.row(i) * reading;
+  const T rounding = of_state + of_updates.dot(updates);
+  return {head_.scale * value,
+          abs(head_.scale) * (q.norm() * carried + rounding) + T((keys_ + n_) * f32_subnormal)};
+}
+
+// S = diag(F_n0) S + sum_j (k_j F_nj) u_j; returns the 2-norm of what writing it may be off.
+template <class T>
+T Chunk<T>::write(const StateColumn<T>& before, const Vector<T>& u, const Vector<T>& updates,
+                  Vector<T>& state) const {
+  const double writing = compound(head_.norm_error, roundings(n_ + 3));
   const Decay<T>& through = m_.since_start.back();
-  Vector<T> next = through.factor.cwiseProduct(s);
-  Vector<T> off = (through.factor * writing + through.error * (1 + writing)).cwiseProduct(most);
+  state = through.factor.cwiseProduct(before.value);
+  Vector<T> off =
+      (through.factor * writing + through.error * (1 + writing)).cwiseProduct(before.most);
   for (Eigen::Index j = 0; j < n_; ++j) {
     const Decay<T>& f = m_.to_end[static_cast<std::size_t>(j)];
     const Vector<T> k = head_.k.row(first_ + j).transpose();
-    next += k.cwiseProduct(f.factor) * u(j);
+    state += k.cwiseProduct(f.factor) * u(j);
     off += k.cwiseAbs().cwiseProduct(f.factor * writing + f.error * (1 + writing)) * updates(j);
   }
+  return off.norm() + T((n_ + 1) * keys_ * f32_subnormal);
+}
+
+template <class T>
+std::vector<Within<T>> Chunk<T>::advance(LinearState<T>& state, Eigen::Index column) const {
+  using std::exp;
+  StateColumn<T> before = {state.state.col(column), {}};
+  before.most = before.value.cwiseAbs().array() + state.error(column);
+  const RightSide<T> right = right_side(before, column);
+  Vector<T> updates(n_);
+  const Vector<T> residual = residuals(right, updates);
+  const Vector<T> u = m_.inverse * right.value;
+  T error = state.error(column);
+  std::vector<Within<T>> outputs;
+  for (Eigen::Index i = 0; i < n_; ++i) {
+    error = exp(T(head_.log_decay.row(first_ + i).maxCoeff())) * error + residual(i);
+    outputs.push_back(output(i, before, u, updates, error));
+  }
+  Vector<T> next(keys_);
+  state.error(column) = error + write(before, u, updates, next);
   state.state.col(column) = next;
-  state.error(column) = error + off.norm() + T((n_ + 1) * keys_ * f32_subnormal);
   return outputs;
 }
 
@@ -211,8 +250,8 @@ LinearAttention chunked(const LinearAttentionInputs& inputs, std::int64_t chunk)
       const Chunk<T> part(head, first, std::min(chunk, tokens - first));
       for (std::int64_t j = 0; j < values; ++j) {
         std::int64_t t = first;
-        for (const auto& [value, error] : part.advance(state, j))
-          store_within(result.outputs, (t++ * heads + h) * values + j, value, error);
+        for (const Within<T>& output : part.advance(state, j))
+          store_within(result.outputs, (t++ * heads + h) * values + j, output);
       }
     }
     store_state(result.state, h, state);

@@ -94,20 +94,26 @@ LinearState<T> linear_state(const LinearAttentionInputs& inputs, std::int64_t he
   return result;
 }
 
-// value within `error`; open where the error is unknown or f32 may overflow.
+// A value and a bound on an implementation's error.
 template <class T>
-void store_within(Bounded& target, std::int64_t index, const T& value, const T& error) {
+struct Within {
+  T value{}, error{};
+};
+
+// Open where the error is unknown or f32 may overflow.
+template <class T>
+void store_within(Bounded& target, std::int64_t index, const Within<T>& x) {
   using std::abs;
   const auto i = static_cast<std::size_t>(index);
-  target.value[i] = to_double(value);
-  const T wide = error * own_share;
-  if (!(abs(value) + wide < T(0x1p120))) {
+  target.value[i] = to_double(x.value);
+  const T wide = x.error * own_share;
+  if (!(abs(x.value) + wide < T(0x1p120))) {
     target.low[i] = -std::numeric_limits<double>::infinity();
     target.high[i] = std::numeric_limits<double>::infinity();
     return;
   }
-  target.low[i] = double_below(T(value - wide));
-  target.high[i] = double_above(T(value + wide));
+  target.low[i] = double_below(T(x.value - wide));
+  target.high[i] = double_above(T(x.value + wide));
 }
 
 template <class T>
@@ -115,8 +121,8 @@ void store_state(Bounded& target, std::int64_t head, const LinearState<T>& state
   const Eigen::Index values = state.state.cols();
   for (Eigen::Index c = 0; c < state.state.rows(); ++c) {
     for (Eigen::Index j = 0; j < values; ++j)
-      store_within(target, (head * state.state.rows() + c) * values + j, T(state.state(c, j)),
-                   T(state.error(j)));
+      store_within(target, (head * state.state.rows() + c) * values + j,
+                   Within<T>{state.state(c, j), state.error(j)});
   }
 }
 

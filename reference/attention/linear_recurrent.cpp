@@ -35,12 +35,6 @@ StepErrors<T> step_errors(const LinearHead<T>& head, Eigen::Index t) {
   return result;
 }
 
-// A value and a bound on an implementation's error.
-template <class T>
-struct Within {
-  T value{}, error{};
-};
-
 // One value channel through one step: its output.
 template <class T>
 Within<T> advance_column(const LinearHead<T>& head, Eigen::Index t, const Vector<T>& alpha,
@@ -91,7 +85,7 @@ LinearAttention recurrent(const LinearAttentionInputs& inputs) {
       });
       for (std::int64_t j = 0; j < values; ++j) {
         const auto output = advance_column(head, t, alpha, errors, state, j);
-        store_within(result.outputs, (t * heads + h) * values + j, output.value, output.error);
+        store_within(result.outputs, (t * heads + h) * values + j, output);
       }
     }
     store_state(result.state, h, state);

@@ -60,6 +60,7 @@ Bounded sparse(const SparseAttentionInputs& in) {
       const auto terms = attention_terms(scores_of<T>(in, n * heads + h, key_head, tokens));
       for (std::int64_t c = 0; c < channels; ++c) {
         std::vector<double> values;
+        values.reserve(tokens.size());
         for (const std::int64_t token : tokens)
           values.push_back(in.values.at((token * key_heads + key_head) * channels + c));
         const auto x = attended(terms, values);
