@@ -123,12 +123,23 @@ Evaluation evaluated_mean(const TrainOptions& options, const std::vector<Sequenc
 
 }  // namespace
 
+Arrays<double> fit(const TrainOptions& options, const Objective& objective, Arrays<double> start) {
+  Descent descent(options, objective, std::move(start));
+  for (std::int64_t number = 1; number <= options.epochs; ++number) {
+    Epoch epoch;
+    epoch.number = number;
+    descent.advance(epoch);
+  }
+  return descent.parameters();
+}
+
 void validate(const TrainOptions& options) {
   require_trainable(options.policy);
   const PlantedOptions& data = options.data;
   require(options.epochs >= 1 && options.epochs <= 10000, "epochs", options.epochs, "1 to 10000");
   require(data.index_kpool >= 2 && data.index_kpool <= 16, "ratio", data.index_kpool, "2 to 16");
-  require(data.tokens % data.index_kpool == 0, "tokens", data.tokens, "a multiple of the ratio");
+  require(data.tokens % data.index_kpool == 0, "ratio", data.index_kpool,
+          "a divisor of the number of tokens");
   const std::int64_t groups = data.tokens / data.index_kpool;
   require(options.recall_k >= 1 && options.recall_k < groups, "recall k", options.recall_k,
           "at least 1, fewer than there are groups");

@@ -36,6 +36,7 @@ extern const Command field_command;
 extern const Command score_command;
 extern const Command measure_command;
 extern const Command calibrate_command;
+extern const Command train_command;
 std::span<const Command* const> commands();
 
 }  // namespace indexpool::cli

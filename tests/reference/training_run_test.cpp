@@ -106,7 +106,7 @@ TEST(TrainingRun, WrongOptionsAreNamed) {
   };
   refuses("epochs: found 0", [](TrainOptions& o) { o.epochs = 0; });
   refuses("ratio: found 1", [](TrainOptions& o) { o.data.index_kpool = 1; });
-  refuses("tokens: found 258", [](TrainOptions& o) { o.data.tokens = 258; });
+  refuses("ratio: found 3", [](TrainOptions& o) { o.data.index_kpool = 3; });
   refuses("recall k: found 64", [](TrainOptions& o) { o.recall_k = 64; });
   refuses("held-out", [](TrainOptions& o) { o.held_out = 1; });
   refuses("learning rate", [](TrainOptions& o) { o.learning_rate = 0; });
