@@ -62,7 +62,8 @@ Work declared_safe_gate(const SafeGateArgs& args) {
     for (std::int64_t i = first; i < first + count; ++i) {
       const std::int64_t of_heads = i % period;
       steepness.touch(of_heads / per_head * word_bytes, word_bytes);
-      for (int half = 0; half < 2; ++half) halves[half].touch(of_heads * 32 + half * 16, 16);
+      for (int half = 0; half < 2; ++half)
+        halves[half].touch(of_heads * 32 + std::int64_t{half} * 16, 16);
     }
     for (WarpInstruction* instruction : {&steepness, &halves[0], &halves[1]})
       add_loads(traffic, instruction->take());
@@ -75,7 +76,7 @@ Work declared_safe_gate(const SafeGateArgs& args) {
   // Per channel an exponential (23), a quotient, two sums and two products; one per thread.
   work.f32_flop = Flop(static_cast<double>(pieces) * (channels_per_lane * (23 + 5) + 23));
   work.in_flight_per_block =
-      Bytes(elementwise_threads * channels_per_lane * (element + word_bytes));
+      Bytes((element + word_bytes) * elementwise_threads * channels_per_lane);
   return work;
 }
 
@@ -102,7 +103,7 @@ Work declared_gate_fusion(const GateFusionArgs& args) {
   work.unique_read = Bytes(gates * word_bytes + 2 * quads * quad_bytes);
   // Per thread a sigmoid (25) and a difference; per channel two products and a sum.
   work.f32_flop = Flop(static_cast<double>(quads) * (26 + 3.0 * fusion_channels));
-  work.in_flight_per_block = Bytes(elementwise_threads * 2 * quad_bytes);
+  work.in_flight_per_block = Bytes(quad_bytes * 2 * elementwise_threads);
   return work;
 }
 

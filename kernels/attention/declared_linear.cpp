@@ -51,7 +51,7 @@ class LinearTraffic {
   }
   // Each warp reads `rows` rows of K from shared memory: 16 bytes for each part of a column.
   void columns_of(Traffic& traffic, std::int64_t rows) const {
-    add_shared_loads(traffic, rows * warps_ * key_dim_ / (4 * column_parts),
+    add_shared_loads(traffic, rows * warps_ * key_dim_ / 4 / column_parts,
                      column_parts * vector_bytes, quarter_warps);
   }
   // The sequence's record, twice, and the state, in and out.
@@ -125,7 +125,7 @@ template <class F>
 Work linear_work(const LinearAttentionArgs& args, std::int64_t columns, double flop_per_element,
                  F&& block_traffic) {
   Work work;
-  const std::int64_t blocks_per_sequence = args.heads * args.value_dim / columns;
+  const std::int64_t blocks_per_sequence = std::int64_t{args.heads} * args.value_dim / columns;
   std::int64_t tokens = 0;
   for (std::int64_t s = 0; s < args.sequence_count; ++s) {
     work.traffic += times(blocks_per_sequence, block_traffic(tokens_of(args, s)));

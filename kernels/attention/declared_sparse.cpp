@@ -35,7 +35,8 @@ class SparseTraffic {
     exchange(traffic);
     add_loads(traffic, selected_ * row_access(args_.storage, args_.value_dim));
     tokens(traffic, args_.value_dim, Words::loaded);
-    add_shared_stores(traffic, channels_per_lane * sparse_warps, warp_lanes * word_bytes, 1);
+    add_shared_stores(traffic, std::int64_t{channels_per_lane} * sparse_warps,
+                      warp_lanes * word_bytes, 1);
     ++traffic.block_barriers;
     add_shared_loads(traffic, args_.value_dim / warp_lanes * sparse_groups(args_.value_dim),
                      warp_lanes * word_bytes, 1);
@@ -118,7 +119,7 @@ Work declared_sparse_attention(const SparseAttentionArgs& args) {
   const std::int64_t element = info(args.storage).bytes;
   const std::int64_t dims = args.head_dim + args.value_dim;
   work.unique_read =
-      Bytes(args.rows * (args.heads * args.head_dim * element + args.width * word_bytes) +
+      Bytes(args.rows * (element * args.heads * args.head_dim + args.width * word_bytes) +
             distinct_tokens(args) * args.key_heads * dims * element);
   work.unique_write = Bytes(args.rows * args.heads * args.value_dim * word_bytes);
   // Two per element, an exponential (23) and five more per token.

@@ -22,7 +22,7 @@ inline constexpr int column_parts = 4, columns_per_warp = 32 / column_parts;
 // and decay of a token in f32, twice, so that one barrier a token does.
 inline constexpr int step_columns = 32, step_threads = step_columns * column_parts;
 inline constexpr int step_blocks_per_sm = 4;
-constexpr std::int64_t step_shared_bytes(std::int64_t key_dim) { return 2 * 3 * key_dim * 4; }
+constexpr std::int64_t step_shared_bytes(std::int64_t key_dim) { return key_dim * 2 * 3 * 4; }
 
 // In chunks: a block for a head, as what its columns share costs most. Queries, keys, keys decayed
 // to the chunk's end [chunk, K] each, accumulated decays [chunk + 1, K], the matrix A and the one
@@ -49,7 +49,8 @@ constexpr std::int64_t padded_width(std::int64_t width) { return (width + 31) / 
 inline constexpr int sparse_stride = sparse_threads + 4;
 // Scores, then weights, of all selected tokens; maxima and sums of the warps; partial outputs.
 constexpr std::int64_t sparse_shared_bytes(std::int64_t width) {
-  return 4 * (padded_width(width) + 2 * sparse_warps + channels_per_lane * sparse_stride);
+  return 4 *
+         (padded_width(width) + 2 * sparse_warps + std::int64_t{channels_per_lane} * sparse_stride);
 }
 // Key loads in flight.
 inline constexpr int sparse_batch = 4;

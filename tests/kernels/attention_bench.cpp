@@ -80,45 +80,65 @@ bool LinearRun::operator==(const LinearRun& other) const {
                     same_bytes);
 }
 
+namespace {
+
+// Sequences back to back.
+struct PackedLinear {
+  std::vector<LinearSequence> records;
+  std::vector<std::byte> queries, keys, values, log_decay, beta, states;
+  std::int64_t rows = 0;
+
+  explicit PackedLinear(const std::vector<LinearAttentionInputs>& sequences) {
+    for (const auto& in : sequences) {
+      const auto state = static_cast<std::int32_t>(sequences.size() - records.size() - 1);
+      records.push_back({rows, static_cast<std::int32_t>(in.keys.dim(0)), state});
+      rows += in.keys.dim(0);
+      append(queries, in.queries), append(keys, in.keys), append(values, in.values);
+      append(log_decay, in.log_decay), append(beta, in.beta);
+    }
+    for (auto in = sequences.rbegin(); in != sequences.rend(); ++in) append(states, in->state);
+  }
+};
+
+LinearAttentionArgs uploaded(const PackedLinear& packed, Bench& bench) {
+  const auto up = [&](const char* name, const std::vector<std::byte>& bytes) {
+    return bench.upload(name, bytes.data(), std::ssize(bytes));
+  };
+  LinearAttentionArgs args;
+  args.queries = up("queries", packed.queries);
+  args.keys = up("keys", packed.keys);
+  args.values = up("values", packed.values);
+  args.log_decay = reinterpret_cast<const float*>(up("log decays", packed.log_decay));
+  args.beta = reinterpret_cast<const float*>(up("betas", packed.beta));
+  args.sequences = reinterpret_cast<const LinearSequence*>(
+      bench.upload("sequences", packed.records.data(),
+                   std::ssize(packed.records) * std::int64_t{sizeof(LinearSequence)}));
+  args.sequence_count = std::ssize(packed.records);
+  args.states = reinterpret_cast<float*>(up("states", packed.states));
+  args.host_sequences = packed.records.data();
+  return args;
+}
+
+}  // namespace
+
 LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool chunked,
                      sim::simt::Options options) {
   const LinearAttentionInputs& first = sequences.front();
   const std::int64_t heads = first.keys.dim(1), keys = first.keys.dim(2);
   const std::int64_t values = first.values.dim(2), state_size = heads * keys * values;
-  std::vector<LinearSequence> records;
-  std::vector<std::byte> q, k, v, decay, beta, states;
-  std::int64_t rows = 0;
-  for (const auto& in : sequences) {
-    const auto state = static_cast<std::int32_t>(sequences.size() - records.size() - 1);
-    records.push_back({rows, static_cast<std::int32_t>(in.keys.dim(0)), state});
-    rows += in.keys.dim(0);
-    append(q, in.queries), append(k, in.keys), append(v, in.values);
-    append(decay, in.log_decay), append(beta, in.beta);
-  }
-  for (auto in = sequences.rbegin(); in != sequences.rend(); ++in) append(states, in->state);
+  const PackedLinear packed(sequences);
   Bench bench(std::move(options));
-  const auto up = [&](const char* name, const std::vector<std::byte>& bytes) {
-    return bench.upload(name, bytes.data(), std::ssize(bytes));
-  };
-  LinearAttentionArgs args;
-  args.queries = up("queries", q), args.keys = up("keys", k), args.values = up("values", v);
+  LinearAttentionArgs args = uploaded(packed, bench);
   args.storage = first.queries.dtype();
-  args.log_decay = reinterpret_cast<const float*>(up("log decays", decay));
-  args.beta = reinterpret_cast<const float*>(up("betas", beta));
-  args.sequences = reinterpret_cast<const LinearSequence*>(
-      bench.upload("sequences", records.data(), std::ssize(records) * 16));
-  args.sequence_count = std::ssize(records);
   args.heads = static_cast<std::int32_t>(heads);
   args.key_dim = static_cast<std::int32_t>(keys);
   args.value_dim = static_cast<std::int32_t>(values);
   args.scale = first.scale, args.eps = first.eps;
-  args.states = reinterpret_cast<float*>(up("states", states));
-  args.outputs = bench.outputs(rows * heads * values);
-  args.host_sequences = records.data();
+  args.outputs = bench.outputs(packed.rows * heads * values);
   bench.launch(chunked ? AttentionArgs(LinearChunkArgs{args})
                        : AttentionArgs(LinearStepArgs{args}));
   LinearRun run;
-  for (const LinearSequence& record : records) {
+  for (const LinearSequence& record : packed.records) {
     run.outputs.push_back(bench.download(args.outputs + record.first_row * heads * values,
                                          record.tokens * heads * values));
     run.states.push_back(bench.download(args.states + record.state * state_size, state_size));
