@@ -14,11 +14,16 @@ constexpr std::byte poison{0xff};  // NaN as f32
 
 class Bench {
  public:
-  explicit Bench(sim::simt::Options options) : target_(make_simt_target(std::move(options))) {}
+  explicit Bench(Target& target) : target_(target) {}
+  ~Bench() {
+    for (std::byte* buffer : buffers_) target_.release(buffer);
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
 
   std::byte* upload(const char* name, const void* from, std::int64_t bytes) {
-    std::byte* const to = target_->allocate(name, bytes, poison);
-    target_->upload(to, from, bytes);
+    std::byte* const to = allocate(name, bytes);
+    target_.upload(to, from, bytes);
     return to;
   }
   const std::byte* upload(const char* name, const Tensor& tensor) {
@@ -28,24 +33,25 @@ class Bench {
     return reinterpret_cast<const float*>(upload(name, tensor));
   }
   float* outputs(std::int64_t count) {
-    return reinterpret_cast<float*>(target_->allocate("outputs", 4 * count, poison));
+    return reinterpret_cast<float*>(allocate("outputs", 4 * count));
   }
   std::vector<float> download(const float* from, std::int64_t count) {
     std::vector<float> values(static_cast<std::size_t>(count));
-    target_->download(values.data(), reinterpret_cast<const std::byte*>(from), 4 * count);
+    target_.download(values.data(), reinterpret_cast<const std::byte*>(from), 4 * count);
     return values;
   }
   void launch(const AttentionArgs& attention) {
     const OpArgs args = attention;
-    const Kernel& kernel = find_kernel("simt", args);
-    sim::simt::Session& session = *target_->context().simt;
-    session.counted = {};
-    kernel.launch(args, target_->context());
-    if (session.options.count && !(kernel.work(args).traffic == session.counted))
-      throw std::runtime_error(std::string(kernel.name) + ": declared " +
-                               text(kernel.work(args).traffic) + ", counted " +
-                               text(session.counted));
-    const std::string damage = target_->check_guards();
+    const Kernel& kernel = find_kernel(target_.name(), args);
+    sim::simt::Session* const session = target_.context().simt;
+    if (session != nullptr) session->counted = {};
+    kernel.launch(args, target_.context());
+    target_.synchronize();
+    const Traffic declared = kernel.work(args).traffic;
+    if (session != nullptr && session->options.count && !(declared == session->counted))
+      throw std::runtime_error(std::string(kernel.name) + ": declared " + text(declared) +
+                               ", counted " + text(session->counted));
+    const std::string damage = target_.check_guards();
     if (!damage.empty()) throw std::runtime_error(damage);
   }
 
@@ -60,7 +66,13 @@ class Bench {
     }
     return result;
   }
-  std::unique_ptr<Target> target_;
+  std::byte* allocate(const char* name, std::int64_t bytes) {
+    buffers_.push_back(target_.allocate(name, bytes, poison));
+    return buffers_.back();
+  }
+
+  Target& target_;
+  std::vector<std::byte*> buffers_;
 };
 
 void append(std::vector<std::byte>& bytes, const Tensor& tensor) {
@@ -122,12 +134,12 @@ LinearAttentionArgs uploaded(const PackedLinear& packed, Bench& bench) {
 }  // namespace
 
 LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool chunked,
-                     sim::simt::Options options) {
+                     Target& target) {
   const LinearAttentionInputs& first = sequences.front();
   const std::int64_t heads = first.keys.dim(1), keys = first.keys.dim(2);
   const std::int64_t values = first.values.dim(2), state_size = heads * keys * values;
   const PackedLinear packed(sequences);
-  Bench bench(std::move(options));
+  Bench bench(target);
   LinearAttentionArgs args = uploaded(packed, bench);
   args.storage = first.queries.dtype();
   args.heads = static_cast<std::int32_t>(heads);
@@ -146,8 +158,8 @@ LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool c
   return run;
 }
 
-std::vector<float> run_sparse(const SparseAttentionInputs& in, sim::simt::Options options) {
-  Bench bench(std::move(options));
+std::vector<float> run_sparse(const SparseAttentionInputs& in, Target& target) {
+  Bench bench(target);
   SparseAttentionArgs args;
   args.queries = bench.upload("queries", in.queries);
   args.keys = bench.upload("keys", in.keys);
@@ -168,8 +180,8 @@ std::vector<float> run_sparse(const SparseAttentionInputs& in, sim::simt::Option
   return bench.download(args.outputs, count);
 }
 
-std::vector<float> run_fusion(const GateFusionInputs& in, sim::simt::Options options) {
-  Bench bench(std::move(options));
+std::vector<float> run_fusion(const GateFusionInputs& in, Target& target) {
+  Bench bench(target);
   GateFusionArgs args;
   args.gate_logits = bench.floats("gate logits", in.gate_logits);
   args.a = bench.floats("a", in.a), args.b = bench.floats("b", in.b);
@@ -181,8 +193,8 @@ std::vector<float> run_fusion(const GateFusionInputs& in, sim::simt::Options opt
   return bench.download(args.outputs, in.a.size());
 }
 
-std::vector<float> run_safe_gate(const SafeGateInputs& in, sim::simt::Options options) {
-  Bench bench(std::move(options));
+std::vector<float> run_safe_gate(const SafeGateInputs& in, Target& target) {
+  Bench bench(target);
   SafeGateArgs args;
   args.features = bench.upload("features", in.features);
   args.storage = in.features.dtype();

@@ -16,10 +16,28 @@ struct LinearRun {
 };
 // Sequences back to back in one launch, their states in reverse order.
 LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool chunked,
-                     sim::simt::Options options = {});
-std::vector<float> run_sparse(const SparseAttentionInputs& inputs, sim::simt::Options options = {});
-std::vector<float> run_fusion(const GateFusionInputs& inputs, sim::simt::Options options = {});
-std::vector<float> run_safe_gate(const SafeGateInputs& inputs, sim::simt::Options options = {});
+                     Target& target);
+std::vector<float> run_sparse(const SparseAttentionInputs& inputs, Target& target);
+std::vector<float> run_fusion(const GateFusionInputs& inputs, Target& target);
+std::vector<float> run_safe_gate(const SafeGateInputs& inputs, Target& target);
+
+// On an executor of their own.
+inline LinearRun run_linear(const std::vector<LinearAttentionInputs>& sequences, bool chunked,
+                            sim::simt::Options options = {}) {
+  return run_linear(sequences, chunked, *make_simt_target(std::move(options)));
+}
+inline std::vector<float> run_sparse(const SparseAttentionInputs& inputs,
+                                     sim::simt::Options options = {}) {
+  return run_sparse(inputs, *make_simt_target(std::move(options)));
+}
+inline std::vector<float> run_fusion(const GateFusionInputs& inputs,
+                                     sim::simt::Options options = {}) {
+  return run_fusion(inputs, *make_simt_target(std::move(options)));
+}
+inline std::vector<float> run_safe_gate(const SafeGateInputs& inputs,
+                                        sim::simt::Options options = {}) {
+  return run_safe_gate(inputs, *make_simt_target(std::move(options)));
+}
 
 bool same_bytes(const std::vector<float>& a, const std::vector<float>& b);
 

@@ -1,0 +1,71 @@
+// The GPU against the executor: the attention kernels promise the same bytes on both.
+#include <gtest/gtest.h>
+
+#include "indexpool/model/error.hpp"
+
+#include "attention_bench.hpp"
+
+namespace indexpool::kernels {
+namespace {
+
+class AttentionCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device_ = make_cuda_target();
+    } catch (const EnvironmentError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  std::unique_ptr<Target> device_;
+};
+
+constexpr DType storages[] = {DType::f32, DType::f16, DType::bf16};
+
+TEST_F(AttentionCuda, LinearAttentionHasTheExecutorsBytes) {
+  for (const DType storage : storages) {
+    for (const std::int64_t keys : {32, 64, 128}) {
+      for (const std::int64_t values : {32, 64, 128}) {
+        std::vector<LinearAttentionInputs> sequences;
+        for (const std::int64_t tokens : {1, 16, 0, 37})
+          sequences.push_back(random_linear({tokens, 2, keys, values, storage, 0.3, 5}));
+        for (const bool chunked : {false, true}) {
+          EXPECT_TRUE(run_linear(sequences, chunked, *device_) == run_linear(sequences, chunked))
+              << keys << " x " << values << (chunked ? ", in chunks" : ", by token");
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AttentionCuda, SparseAttentionHasTheExecutorsBytes) {
+  for (const DType storage : storages) {
+    for (const std::int64_t dim : {32, 64, 128}) {
+      SparseAttentionInputs in;
+      in.queries = normal_tensor(storage, {3, 4, dim}, 1, 1);
+      in.keys = normal_tensor(storage, {300, 2, dim}, 1, 2);
+      in.values = normal_tensor(storage, {300, 2, dim}, 1, 3);
+      in.selection = random_selection(3, 277, 200, 300, 4);
+      in.scale = 0.125f;
+      EXPECT_TRUE(same_bytes(run_sparse(in, *device_), run_sparse(in))) << dim;
+    }
+  }
+}
+
+TEST_F(AttentionCuda, GatesHaveTheExecutorsBytes) {
+  GateFusionInputs fusion;
+  fusion.gate_logits = normal_tensor(DType::f32, {40, 3}, 60, 1);
+  fusion.a = normal_tensor(DType::f32, {40, 3, 64}, 1, 2);
+  fusion.b = normal_tensor(DType::f32, {40, 3, 64}, 1, 3);
+  EXPECT_TRUE(same_bytes(run_fusion(fusion, *device_), run_fusion(fusion)));
+  for (const DType storage : storages) {
+    SafeGateInputs gate;
+    gate.features = normal_tensor(storage, {40, 3, 64}, 3, 4);
+    gate.a_log = normal_tensor(DType::f32, {3}, 1, 5);
+    gate.dt_bias = normal_tensor(DType::f32, {3, 64}, 1, 6);
+    EXPECT_TRUE(same_bytes(run_safe_gate(gate, *device_), run_safe_gate(gate)));
+  }
+}
+
+}  // namespace
+}  // namespace indexpool::kernels
