@@ -26,12 +26,14 @@ Matrix<double> products(const Geometry& g, const Sequence& sequence, const Value
 }
 
 // [Q, rows]
-Values scores_of(const Geometry& g, const Sequence& sequence, const Matrix<double>& dots) {
+Values scores_of(const Objective& o, const Sequence& sequence, const Matrix<double>& dots) {
+  const Geometry& g = o.geometry;
   Values scores(size(g.queries * dots.cols()));
   for (std::int64_t row = 0; row < g.queries * g.heads; ++row) {
     const double weight = sequence.head_weights[size(row)] * logit_factor(g);
     for (Eigen::Index t = 0; t < dots.cols(); ++t)
-      scores[size(row / g.heads * dots.cols() + t)] += weight * std::max(0.0, dots(row, t));
+      scores[size(row / g.heads * dots.cols() + t)] +=
+          weight * (o.options.relu ? std::max(0.0, dots(row, t)) : dots(row, t));
   }
   return scores;
 }
@@ -67,7 +69,7 @@ Prepared prepared(const Objective& o, Sequence sequence) {
   out.pooling = pooling_of(o.policy, g, sequence);
   if (o.options.dynamic_scaling && !out.pooling.has_norm())
     out.scale = median_norm(sequence.keys, g.head_dim);
-  out.token_scores = scores_of(g, sequence, products(g, sequence, sequence.keys));
+  out.token_scores = scores_of(o, sequence, products(g, sequence, sequence.keys));
   out.group_share.assign(size(g.queries * g.groups()), 0);
   for (std::int64_t q = 0; q < g.queries; ++q) {
     const Values p = log_softmax(out.token_scores.data() + q * g.tokens, size(g.tokens),
@@ -116,7 +118,7 @@ Pass pass(const Objective& o, const Prepared& of, const Arrays<double>& paramete
   out.pooled = std::move(pooled.values);
   for (double& x : out.pooled) x *= of.scale;
   out.dots = products(o.geometry, of.sequence, out.pooled);
-  out.scores = scores_of(o.geometry, of.sequence, out.dots);
+  out.scores = scores_of(o, of.sequence, out.dots);
   return out;
 }
 
@@ -151,7 +153,8 @@ Values pooled_backward(const Objective& o, const Prepared& of, const Pass& forwa
     const double weight = of.sequence.head_weights[size(row)] * logit_factor(g);
     for (Eigen::Index n = 0; n < grad_dots.cols(); ++n) {
       const double of_score = grad_scores[size(row / g.heads * grad_dots.cols() + n)];
-      grad_dots(row, n) = forward.dots(row, n) > 0 ? weight * of_score : 0;
+      const bool passes = !o.options.relu || forward.dots(row, n) > 0;
+      grad_dots(row, n) = passes ? weight * of_score : 0;
     }
   }
   const Rows queries(of.sequence.queries.data(), g.queries * g.heads, g.head_dim);

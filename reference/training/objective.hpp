@@ -1,8 +1,9 @@
 // The objective of training: match the unpooled indexer's distribution.
 //
 // For a query, s_t = sum_h head_weight_h relu(q_h . k_t) / sqrt(H D) gives p = softmax(s / T) over
-// the tokens, P_g its sum over the tokens of group g. The pooled keys give S_g likewise, and
-// Q = softmax(logit_scale S / T). Loss: KL(P || Q) in nats, averaged over queries and sequences.
+// the tokens (without relu where the scores are an attention head's, which has none), P_g its sum
+// over the tokens of group g. The pooled keys give S_g likewise, and Q = softmax(logit_scale S /
+// T). Loss: KL(P || Q) in nats, averaged over queries and sequences.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct ObjectiveOptions {
   // anyway.
   bool dynamic_scaling = false;
   bool clip_weight_gradients = true;
+  bool relu = true;
 };
 
 // A sequence with what does not change in training.

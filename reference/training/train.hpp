@@ -52,6 +52,9 @@ struct Training {
   std::vector<Epoch> epochs;
   Evaluation mean;  // mean pooling on the same held-out sequences, the same paths quantised
 };
+// What `epochs` of the step rule make of `start`, with the seed, learning rate and rounding of the
+// options; the data and the objective are those of `objective`.
+Arrays<double> fit(const TrainOptions& options, const Objective& objective, Arrays<double> start);
 // One after the other on one thread. `advance` is told each epoch as it ends.
 Training train(const TrainOptions& options, const std::function<void(const Epoch&)>& advance = {});
 
