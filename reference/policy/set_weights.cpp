@@ -52,7 +52,7 @@ Ball<T> sum_of(std::span<const Term<T>> terms, Arithmetic arithmetic) {
 template <class T>
 Term<T> content_term(double coefficient, const Ball<T>& cosine, bool raw) {
   using std::abs;
-  if (raw || cosine.open()) return term(coefficient, cosine);
+  if (raw) return term(coefficient, cosine);
   const T half = T(0.5);
   return {T(coefficient),
           {half * (1 + cosine.value), half * cosine.error},

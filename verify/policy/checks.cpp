@@ -201,7 +201,7 @@ std::vector<char> scalable(const PoolingInputs& inputs, const reference::PolicyP
       normal = normal && (inputs.mode.quantised() || x == 0 || x > smallest);
     }
     const bool above = !inputs.mode.quantised() || amax > floor;
-    result.push_back(normal && above && largest < limit ? 1 : 0);
+    result.push_back(normal && above && std::max(largest, amax) < limit ? 1 : 0);
   }
   return result;
 }

@@ -115,9 +115,9 @@ std::vector<float> judge_weights(Judge& judge, const PoolingInputs& inputs) {
     if (wants_timing(judge.options, record.verdict))
       record.measurement = measure(judge.options, run).run.measurement;
     if (!usable(record.verdict)) return;
-    // Where binary32 may overflow the kernel need not give a finite weight.
+    // Where binary32 may overflow a kernel may give any weight, and pooling nothing that is judged.
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (std::isfinite(found[i])) handed_on[i] = found[i];
+      if (!reference::is_open(expected.low[i], expected.high[i])) handed_on[i] = found[i];
     }
   });
   return handed_on;
