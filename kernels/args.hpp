@@ -57,14 +57,18 @@ struct alignas(16) AppendJob {
 };
 
 // Sums of one pool for fault detection. The f32 pair is taken before rounding: sum_c y_c and sum_c
-// (c + 1) / D * y_c. The exact pair, modulo 2^32, is over the codes q_c in units of their smallest
-// step and the bits b of the scale; zero when the cache is not quantised:
+// (c + 1) / D * y_c. The exact pair, modulo 2^32, is over what is stored. Codes q_c in units of
+// their smallest step and the bits b of their scale:
 //   exact_sum = m(b) + sum_c q_c    exact_weighted_sum = sum_c h(c) q_c
 //   h(8 l + i) = (2^4 m(i) + 2 i + 1) (2^12 m(l) + 2^4 l + 1),  i < 8, l < 256
 // m is the finaliser of MurmurHash3 (A. Appleby), a bijection of 32-bit words with m(0) = 0. For
 // head dim D the h(c) modulo 2 D are all its odd residues, so no two of them stand for one another;
 // their high bits are no polynomial of c, so signs in a pattern (a rotated outlier's) do not
 // cancel.
+// Where nothing is quantised an element's bits are turned left by one, so that its sign counts 1
+// and meets all bits of a weight. Of 16 bits that is q_c, and m(b) is absent; of 32 bits their
+// halves u_c (low) and v_c (high) count apart:
+//   exact_sum = sum_c (u_c + v_c)    exact_weighted_sum = sum_c h(c) (v_c + (2 D + 1) u_c)
 struct alignas(16) PoolChecksum {
   float sum;
   float weighted_sum;

@@ -86,7 +86,7 @@ class PoolTraffic {
     if (checksums_) traffic.global_store.value += pools * std::int64_t{sizeof(PoolChecksum)};
     std::int64_t exchanges = mode_.quantised() ? 1 : 0;
     if (mode_.hadamard) exchanges += channels_per_lane;
-    if (checksums_) exchanges += mode_.quantised() ? 4 : 2;
+    if (checksums_) exchanges += 4;
     traffic.shuffles += exchanges * tree_steps(head_dim_);
   }
   // The sectors of scales and checksums depend on where the pools go.

@@ -22,7 +22,8 @@ constexpr Instructions per_token{300, 95, 4}, per_group{70, 40, 0};
 Instructions checksum(const NumericMode& mode) {
   if (mode.cache == DType::e4m3) return {183, 115, 1};
   if (mode.cache == DType::i8) return {101, 36, 1};
-  return {50, 6, 1};
+  if (mode.cache == DType::f32) return {134, 64, 1};
+  return {112, 49, 1};
 }
 
 Closing closing(const NumericMode& mode) {

@@ -156,6 +156,15 @@ IP_DEVICE void pool_tokens(const Source& source, const float* ape_at, int kpool,
   softmax.result(y);
 }
 
+// This lane's channels in the form of the cache: Quantised, or a Piece where nothing is.
+template <class I>
+IP_DEVICE auto as_stored(const float (&x)[channels_per_lane]) {
+  if constexpr (I::quantised)
+    return quantise<I::head_dim, I::cache, I::scale>(x);
+  else
+    return pack<I::cache>(x);
+}
+
 // Rounds, rotates, quantises and stores; `checksum` null: not wanted. All lanes of the warp take
 // part, inactive ones store nothing.
 template <class I>
@@ -169,18 +178,17 @@ IP_DEVICE void finish_pool(const float (&y)[channels_per_lane], const PagedCache
     for (int i = 0; i < channels_per_lane; ++i) x[i] = rounded_to<I::pooled>(x[i]);
   }
   const StateAddress to = state_address<D, I::cache>(cache, active ? slot : 0);
-  Quantised quantised = {};
+  const auto stored = as_stored<I>(x);
   if constexpr (I::quantised) {
-    quantised = quantise<D, I::cache, I::scale>(x);
     if (active) {
-      ip::store_global(reinterpret_cast<Codes8*>(to.codes + channel), quantised.codes);
-      if (channel == 0) ip::store_global(to.scale, quantised.scale);
+      ip::store_global(reinterpret_cast<Codes8*>(to.codes + channel), stored.codes);
+      if (channel == 0) ip::store_global(to.scale, stored.scale);
     }
   } else {
-    if (active) store_piece<I::cache>(to.codes + channel * bytes_of(I::cache), pack<I::cache>(x));
+    if (active) store_piece<I::cache>(to.codes + channel * bytes_of(I::cache), stored);
   }
   if (checksum != nullptr) {
-    const PoolChecksum sums = checksum_of<I>(y, quantised, channel);
+    const PoolChecksum sums = checksum_of<I>(y, stored, channel);
     if (active && channel == 0) store_record(checksum, sums);
   }
 }

@@ -74,7 +74,7 @@ class PoolAccess {
     add_loads(traffic, (args_.divide ? 2 : 1) * words);
   }
   std::int64_t reductions() const {
-    const std::int64_t sums = args_.checksums == nullptr ? 0 : quantised() ? 4 : 2;
+    const std::int64_t sums = args_.checksums == nullptr ? 0 : 4;
     return sums + (normed() ? 1 : 0) + (quantised() ? 1 : 0);
   }
 

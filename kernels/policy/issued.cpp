@@ -58,6 +58,14 @@ PolicyIssue dot_issue(const GroupedVectors& grouped, bool squares, const Instruc
   return of_warps(n.warps, one, chain);
 }
 
+// The exact pair of a piece.
+Instructions exact_sums(DType cache) {
+  if (cache == DType::e4m3) return {112, 91, 0};
+  if (cache == DType::i8) return {31, 17, 0};
+  if (cache == DType::f32) return {66, 46, 0};
+  return {46, 30, 0};
+}
+
 // What weighted_pool does to its sums, and how many reductions that takes.
 struct AfterSums {
   Instructions instructions;
@@ -73,12 +81,10 @@ AfterSums after_sums(const WeightedPoolArgs& args, double pieces) {
     after.arithmetic += 30;
   }
   if (mode.pooled != DType::f32) after.instructions += pieces * Instructions{22, 4, 8};
-  const double codes = mode.quantised() ? 1 : 0;
   if (args.checksums != nullptr) {
-    const Instructions values{32, 2, 0},
-        exact = mode.cache == DType::e4m3 ? Instructions{112, 91, 0} : Instructions{31, 17, 0};
-    after.instructions += Instructions{30, 12, 0} + pieces * values + (codes * pieces) * exact;
-    after.reductions += 2 + 2 * codes;
+    const Instructions values{32, 2, 0};
+    after.instructions += Instructions{30, 12, 0} + pieces * (values + exact_sums(mode.cache));
+    after.reductions += 4;
   }
   if (!mode.quantised()) {
     after.instructions += Instructions{15, 6, 0} + pieces * Instructions{15, 3, 4};

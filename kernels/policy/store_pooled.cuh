@@ -72,12 +72,18 @@ IP_DEVICE Codes8 codes_of(const float (&x)[channels_per_lane], float scale) {
   return {words[0], words[1]};
 }
 
+// Over the group. `exact` is of this lane's channels.
+IP_DEVICE void sum_exact(const ExactSums& exact, int lanes, PoolChecksum& sums) {
+  sums.exact_sum = sum_over(lanes, exact.plain);
+  sums.exact_weighted_sum = sum_over(lanes, exact.weighted);
+}
+
 // Quantises, stores codes and scale; the exact pair of the checksums. All lanes take part.
 template <DType Cache, ScaleRule Rule, int Pieces>
 IP_DEVICE void store_codes(const Pooled<Pieces>& x, const GroupParams& p, const GroupPlace& place,
                            const PooledFormat& format, PoolChecksum& sums) {
   const float scale = scale_of<Cache, Rule>(largest_magnitude<Pieces>(x, p.lanes));
-  std::uint32_t exact = 0, weighted = 0;
+  ExactSums exact = {0, 0};
   IP_UNROLL
   for (int piece = 0; piece < Pieces; ++piece) {
     const int channel = piece * piece_channels + place.lane * channels_per_lane;
@@ -85,32 +91,31 @@ IP_DEVICE void store_codes(const Pooled<Pieces>& x, const GroupParams& p, const 
     if (place.active)
       ip::store_global(reinterpret_cast<Codes8*>(format.to + place.group * p.head_dim + channel),
                        codes);
-    if (format.checksums == nullptr) continue;
-    std::uint32_t weighted_here = 0;
-    IP_UNROLL
-    for (int i = 0; i < channels_per_lane; ++i) {
-      const auto units = static_cast<std::uint32_t>(code_units<Cache>(code_at(codes, i)));
-      exact += units;
-      weighted_here += weight_in_lane(i) * units;
-    }
-    weighted += weight_of_lane(channel / channels_per_lane) * weighted_here;
+    if (format.checksums != nullptr)
+      exact += sums_of_codes<Cache>(codes, channel / channels_per_lane);
   }
   if (place.active && place.lane == 0) ip::store_global(format.scales + place.group, scale);
   if (format.checksums == nullptr) return;
-  sums.exact_sum = sum_over(p.lanes, exact) + scrambled(ip::bits_of(scale));
-  sums.exact_weighted_sum = sum_over(p.lanes, weighted);
+  sum_exact(exact, p.lanes, sums);
+  sums.exact_sum += scrambled(ip::bits_of(scale));
 }
 
+// Stores the elements; the exact pair of the checksums. All lanes take part.
 template <DType Cache, int Pieces>
 IP_DEVICE void store_elements(const Pooled<Pieces>& x, const GroupParams& p,
-                              const GroupPlace& place, const PooledFormat& format) {
-  if (!place.active) return;
+                              const GroupPlace& place, const PooledFormat& format,
+                              PoolChecksum& sums) {
   std::byte* const row = format.to + place.group * (p.head_dim * bytes_of(Cache));
+  ExactSums exact = {0, 0};
   IP_UNROLL
   for (int piece = 0; piece < Pieces; ++piece) {
     const int channel = piece * piece_channels + place.lane * channels_per_lane;
-    store_piece<Cache>(row + channel * bytes_of(Cache), pack<Cache>(x[piece]));
+    const Piece<Cache> elements = pack<Cache>(x[piece]);
+    if (place.active) store_piece<Cache>(row + channel * bytes_of(Cache), elements);
+    if (format.checksums != nullptr)
+      exact += sums_of_elements<Cache>(elements, channel / channels_per_lane, p.head_dim);
   }
+  if (format.checksums != nullptr) sum_exact(exact, p.lanes, sums);
 }
 
 // y, before any rounding; it is used up. All lanes of the warp take part.
@@ -128,11 +133,11 @@ IP_DEVICE void store_pooled(Pooled<Pieces>& y, const GroupParams& p, const Group
   else if (format.cache == DType::e4m3)
     store_codes<DType::e4m3, ScaleRule::power_of_two, Pieces>(y, p, place, format, sums);
   else if (format.cache == DType::f32)
-    store_elements<DType::f32, Pieces>(y, p, place, format);
+    store_elements<DType::f32, Pieces>(y, p, place, format, sums);
   else if (format.cache == DType::f16)
-    store_elements<DType::f16, Pieces>(y, p, place, format);
+    store_elements<DType::f16, Pieces>(y, p, place, format, sums);
   else
-    store_elements<DType::bf16, Pieces>(y, p, place, format);
+    store_elements<DType::bf16, Pieces>(y, p, place, format, sums);
   if (format.checksums != nullptr && place.active && place.lane == 0)
     store_record(format.checksums + place.group, sums);
 }

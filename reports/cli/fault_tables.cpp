@@ -77,7 +77,6 @@ struct Group {
 };
 constexpr Group groups[] = {
     {Protection::full, "An exact checksum is older than the fault"},
-    {Protection::partial, "Only a bound or a form is older"},
     {Protection::none, "Every checksum is younger, nothing here can tell but by NaN"}};
 
 std::vector<Cell> machine_row(const Campaign& campaign, const verify::faults::Cell& cell,
@@ -218,7 +217,7 @@ std::string fault_summary(const Campaign& campaign, const std::vector<Record>& r
   for (const Group& group : groups) {
     Outcomes all;
     for (const auto& cell : campaign.cells) {
-      if (cell.protection == group.protection) all += cell.outcomes;
+      if (cell.site->protection == group.protection) all += cell.outcomes;
     }
     if (all.visible == 0) continue;
     const Share share = wilson(all.detected, all.visible);

@@ -67,6 +67,22 @@ std::uint32_t h(std::size_t channel) {
   return (16 * m(i) + 2 * i + 1) * (4096 * m(l) + 16 * l + 1);
 }
 
+// The elements' bits turned left by one, as one number or as halves.
+void add_elements(DType cache, const HostPool& pool, PoolChecksum& sums) {
+  const auto bytes = static_cast<std::size_t>(info(cache).bytes);
+  const std::size_t channels = pool.stored.size() / bytes;
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, pool.stored.data() + c * bytes, bytes);
+    const std::uint64_t sign = bits >> (8 * bytes - 1);
+    const auto turned = static_cast<std::uint32_t>(2 * bits - (sign << (8 * bytes)) + sign);
+    const std::uint32_t low = turned & 0xffff, high = turned >> 16;  // 16 bits: all of it is low
+    const auto k = cache == DType::f32 ? static_cast<std::uint32_t>(2 * channels + 1) : 1;
+    sums.exact_sum += low + high;
+    sums.exact_weighted_sum += h(c) * (high + k * low);
+  }
+}
+
 PoolChecksum checksum_of(const NumericMode& mode, const HostPool& pool) {
   const auto size = static_cast<float>(pool.y.size());
   PoolChecksum sums{};
@@ -74,7 +90,10 @@ PoolChecksum checksum_of(const NumericMode& mode, const HostPool& pool) {
   sums.weighted_sum = tree_sum(pool.y, [&](float sum, std::size_t c) {
     return std::fma(static_cast<float>(c + 1) / size, pool.y[c], sum);
   });
-  if (!mode.quantised()) return sums;
+  if (!mode.quantised()) {
+    add_elements(mode.cache, pool, sums);
+    return sums;
+  }
   std::uint32_t scale_bits = 0;
   std::memcpy(&scale_bits, &pool.scale, sizeof scale_bits);
   sums.exact_sum = m(scale_bits);

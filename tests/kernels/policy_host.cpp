@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -236,24 +239,47 @@ std::uint32_t code_weight(std::uint32_t c) {
   return (16 * mixed(i) + 2 * i + 1) * (4096 * mixed(l) + 16 * l + 1);
 }
 
+// Both sums of a row as it is stored, its scale aside.
+std::pair<std::uint32_t, std::uint32_t> exact_pair(DType cache, const std::byte* row,
+                                                   std::int64_t channels) {
+  std::uint32_t exact = 0, weighted = 0;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::uint32_t h = code_weight(static_cast<std::uint32_t>(c));
+    std::uint32_t units = 0, high = 0, more = 0;  // more: what a low half weighs on top
+    if (cache == DType::f32) {
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, row + 4 * c, 4);
+      bits = std::rotl(bits, 1);
+      units = bits & 0xffff;
+      high = bits >> 16;
+      more = static_cast<std::uint32_t>(2 * channels);
+    } else if (cache == DType::e4m3 || cache == DType::i8) {
+      const double steps = load_element(cache, row, c) * (cache == DType::e4m3 ? 512 : 1);
+      units = static_cast<std::uint32_t>(static_cast<std::int32_t>(steps));
+    } else {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, row + 2 * c, 2);
+      units = std::rotl(bits, 1);
+    }
+    exact += units + high;
+    weighted += h * (units + high + more * units);
+  }
+  return {exact, weighted};
+}
+
 std::string checksum_difference(const PoolingInputs& in, const HostPooled& host,
-                                const std::vector<double>& codes, float scale,
+                                const std::byte* row, std::optional<float> scale,
                                 const PoolChecksum& sums) {
   Sum plain, placed;
   double error = tiny;
   const auto d = static_cast<double>(in.head_dim);
-  std::uint32_t exact = 0, weighted = 0;
   for (std::size_t c = 0; c < host.y.size(); ++c) {
     plain.add(host.y[c].value);
     placed.add(host.y[c].value * (static_cast<double>(c) + 1) / d);
     error += host.y[c].error;
-    if (codes.empty()) continue;
-    const double step = in.mode.cache == DType::e4m3 ? 0x1p-9 : 1;
-    const auto units = static_cast<std::uint32_t>(static_cast<std::int32_t>(codes[c] / step));
-    exact += units;
-    weighted += code_weight(static_cast<std::uint32_t>(c)) * units;
   }
-  if (!codes.empty()) exact += mixed(std::bit_cast<std::uint32_t>(scale));
+  auto [exact, weighted] = exact_pair(in.mode.cache, row, in.head_dim);
+  if (scale) exact += mixed(std::bit_cast<std::uint32_t>(*scale));
   const double slack = error + depth_of(in.head_dim) * unit * 1.01 * plain.magnitude;
   if (!(std::abs(sums.sum - plain.value) <= slack))
     return fmt::format("sum {} instead of {} +- {}", sums.sum, plain.value, slack);
@@ -323,7 +349,6 @@ std::string difference(const PoolingInputs& in, const PolicyRun& run, std::int64
     if (scale < scale_for(in.mode, low_amax) || scale > scale_for(in.mode, high_amax))
       return fmt::format("group {}: scale {}", group, scale);
   }
-  std::vector<double> codes;
   for (std::size_t c = 0; c < host.y.size(); ++c) {
     const Near& y = host.y[c];
     const double found = load_element(in.mode.cache, run.pooled.data(),
@@ -336,11 +361,12 @@ std::string difference(const PoolingInputs& in, const PolicyRun& run, std::int64
     if (!(found >= stored(y.value - y.error) && found <= stored(y.value + y.error)))
       return fmt::format("group {}, channel {}: {} instead of {} +- {} (scale {})", group, c, found,
                          y.value, y.error, scale);
-    if (in.mode.quantised()) codes.push_back(found);
   }
   if (run.checksums.empty()) return {};
-  const float stored_scale = in.mode.quantised() ? run.scales[at] : 0;
-  const auto wrong = checksum_difference(in, host, codes, stored_scale, run.checksums[at]);
+  const std::byte* row =
+      run.pooled.data() + group * in.head_dim * std::int64_t{info(in.mode.cache).bytes};
+  const auto stored_scale = in.mode.quantised() ? std::optional(run.scales[at]) : std::nullopt;
+  const auto wrong = checksum_difference(in, host, row, stored_scale, run.checksums[at]);
   return wrong.empty() ? wrong : fmt::format("group {}: {}", group, wrong);
 }
 

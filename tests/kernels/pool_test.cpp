@@ -167,6 +167,27 @@ TEST(Pool, OnesGoToTheFirstChannel) {
   EXPECT_EQ(bench.checksums[0].exact_weighted_sum, 352u * 512);
 }
 
+// Equal scores; channel 0 is 1 and channel 1 is -1, whose bits turned left by one are 0x7f00(0000)
+// and one more, the one in the low half where there are two. h(0) = 1, h(1) = 0x14e28b73.
+TEST(Pool, ElementsCountWithTheirSignLast) {
+  constexpr std::uint32_t h1 = 0x14e28b73;
+  for (const char* mode : {"bf16", "hf_bf16", "hf_f32"}) {
+    const Shape shape = make_shape(mode, 128, 4);
+    Batch batch = make_batch(shape, {4}, 4, 5);
+    for (Head& key : batch.rows.keys) {
+      key.assign(128, 0.0f);
+      key[0] = 1, key[1] = -1;
+    }
+    for (Head& gate : batch.rows.gate_scores) gate.assign(128, 0.5f);
+    for (Head& bias : batch.ape) bias.assign(128, -2.0f);
+    Workbench bench(shape, batch.ape, sizes_for(batch, shape, 4));
+    bench.prefill(batch.rows, batch.step);
+    const std::uint32_t of_the_sign = shape.mode.cache == DType::f32 ? 2 * 128 + 1 : 1;
+    EXPECT_EQ(bench.checksums[0].exact_sum, 2u * 0x7f00 + 1) << mode;
+    EXPECT_EQ(bench.checksums[0].exact_weighted_sum, 0x7f00 + h1 * (0x7f00 + of_the_sign)) << mode;
+  }
+}
+
 // A score that dwarfs the others picks its token alone, exactly.
 TEST(Pool, DominantScorePicksItsToken) {
   const Shape shape = make_shape("bf16", 128, 4);

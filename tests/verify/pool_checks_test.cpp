@@ -1,4 +1,5 @@
 // Errors planted in correct outputs must be found, each by the check that is there for it.
+#include <algorithm>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -105,6 +106,31 @@ TEST(PoolChecks, AScaleOneUlpOffFailsTheChecksum) {
     bench.output.cache[static_cast<std::size_t>(bench.layout.scale_offset(1, 1))] ^= std::byte{1};
     const Check check = bench.checksum();
     expect_failed(check, "sequence 1, pool 1: exact sum");
+    EXPECT_EQ(check.violations, 1) << mode;
+  }
+}
+
+TEST(PoolChecks, ABitOfAnElementFailsTheChecksumWhereNothingIsQuantised) {
+  for (const char* mode : {"bf16", "hf_bf16", "hf_f16", "hf_f32"}) {
+    Bench bench(problem_of(mode));
+    EXPECT_EQ(bench.checksum().status, Status::passed) << mode << ": " << bench.checksum().reason;
+    bench.output.cache[static_cast<std::size_t>(bench.layout.code_offset(1, 1) + 18)] ^=
+        std::byte{1};
+    const Check check = bench.checksum();
+    expect_failed(check, "sequence 1, pool 1: exact sum");
+    EXPECT_EQ(check.violations, 2) << mode;
+  }
+}
+
+TEST(PoolChecks, SwappedElementsFailTheWeightedChecksum) {
+  for (const char* mode : {"bf16", "hf_bf16", "hf_f16", "hf_f32"}) {
+    Bench bench(problem_of(mode));
+    std::byte* const row = bench.output.cache.data() + bench.layout.code_offset(0, 2);
+    const std::int64_t width = bench.layout.code_bytes() / bench.layout.head_dim;
+    ASSERT_FALSE(std::equal(row + 3 * width, row + 4 * width, row + 11 * width)) << mode;
+    std::swap_ranges(row + 3 * width, row + 4 * width, row + 11 * width);
+    const Check check = bench.checksum();
+    expect_failed(check, "weighted exact sum");
     EXPECT_EQ(check.violations, 1) << mode;
   }
 }

@@ -1,8 +1,9 @@
-// Sums that a pool carries with it: a linear pair taken before rounding and an exact pair over the
-// codes and the scale (Huang and Abraham's row checksum, with a second, weighted vector that sees
+// Sums that a pool carries with it: a linear pair taken before rounding and an exact pair over what
+// is stored (Huang and Abraham's row checksum, with a second, weighted vector that sees
 // permutations).
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -61,15 +62,12 @@ Pair sums_of(const reference::Bounded& bounds, std::int64_t pool, std::int64_t d
   return pair;
 }
 
-// The exact pair, from the codes in units of their smallest step and the scale's bits.
-struct ExactPair {
-  std::uint32_t sum = 0, weighted = 0;
-  bool numbers = true;  // no NaN code
-};
-ExactPair exact_sums(const StoredPools& stored, std::int64_t pool, const NumericMode& mode) {
-  ExactPair pair;
-  if (!mode.quantised()) return pair;
+// The exact pair; none with a NaN code, which has no integer.
+std::optional<ExactPair> exact_sums(const StoredPools& stored, std::int64_t pool,
+                                    const NumericMode& mode) {
   const auto& raw = stored.raw[static_cast<std::size_t>(pool)];
+  if (!mode.quantised()) return pair_of_elements(mode.cache, raw);
+  ExactPair pair;
   std::uint32_t scale_bits = 0;
   std::memcpy(&scale_bits, raw.data() + raw.size() - sizeof(scale_bits), sizeof(scale_bits));
   pair.sum = scale_term(scale_bits);
@@ -78,10 +76,7 @@ ExactPair exact_sums(const StoredPools& stored, std::int64_t pool, const Numeric
   const auto* code = stored.codes.data() + pool * stored.head_dim;
   for (const std::uint32_t weight : weights) {
     const double steps = *code++ / step;
-    if (!std::isfinite(steps)) {
-      pair.numbers = false;
-      continue;
-    }
+    if (!std::isfinite(steps)) return std::nullopt;
     const auto units = static_cast<std::uint32_t>(static_cast<std::int64_t>(steps));
     pair.sum += units;
     pair.weighted += weight * units;
@@ -112,15 +107,15 @@ Check check_checksum(const IndexerInputs& inputs, const StoredPools& stored,
     const Pair expected = sums_of(unrounded, pool, stored.head_dim);
     compare(expected.sum, found.sum, "sum", name, tally);
     compare(expected.weighted, found.weighted_sum, "weighted sum", name, tally);
-    const ExactPair exact = exact_sums(stored, pool, inputs.mode);
-    if (!exact.numbers) continue;  // a NaN code has no integer: "quantiser" says whether it may be
-    tally.compare(found.exact_sum == exact.sum, [&] {
-      return fmt::format("{}: exact sum {}, the stored codes and scale give {}", name,
-                         found.exact_sum, exact.sum);
+    const auto exact = exact_sums(stored, pool, inputs.mode);
+    if (!exact) continue;  // "quantiser" says whether a NaN code may be
+    tally.compare(found.exact_sum == exact->sum, [&] {
+      return fmt::format("{}: exact sum {}, what is stored gives {}", name, found.exact_sum,
+                         exact->sum);
     });
-    tally.compare(found.exact_weighted_sum == exact.weighted, [&] {
-      return fmt::format("{}: weighted exact sum {}, the stored codes give {}", name,
-                         found.exact_weighted_sum, exact.weighted);
+    tally.compare(found.exact_weighted_sum == exact->weighted, [&] {
+      return fmt::format("{}: weighted exact sum {}, what is stored gives {}", name,
+                         found.exact_weighted_sum, exact->weighted);
     });
   }
   return std::move(tally).finish();

@@ -1,6 +1,8 @@
 #include "indexpool/verify/checks/exact_sums.hpp"
 
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -36,6 +38,14 @@ constexpr auto weights = [] {
   return table;
 }();
 
+// Element `c` of the row, its sign the lowest bit.
+template <class Word>
+std::uint32_t sign_last(std::span<const std::byte> row, std::size_t c) {
+  Word word = 0;
+  std::memcpy(&word, row.data() + c * sizeof(Word), sizeof(Word));
+  return std::rotl(word, 1);
+}
+
 }  // namespace
 
 std::uint32_t scale_term(std::uint32_t bits) { return finalised(bits); }
@@ -47,6 +57,26 @@ std::span<const std::uint32_t> code_weights(std::int64_t head_dim) {
                     largest_summed_head));
   }
   return std::span(weights).first(static_cast<std::size_t>(head_dim));
+}
+
+ExactPair pair_of_elements(DType cache, std::span<const std::byte> row) {
+  const std::int64_t channels = std::ssize(row) / info(cache).bytes;
+  const std::uint32_t low_half = 2 * static_cast<std::uint32_t>(channels) + 1;
+  const auto weights = code_weights(channels);
+  ExactPair pair;
+  for (std::size_t c = 0; c < weights.size(); ++c) {
+    if (cache == DType::f32) {
+      const std::uint32_t bits = sign_last<std::uint32_t>(row, c);
+      const std::uint32_t high = bits / 0x10000, low = bits % 0x10000;
+      pair.sum += high + low;
+      pair.weighted += weights[c] * high + weights[c] * low_half * low;
+    } else {
+      const std::uint32_t bits = sign_last<std::uint16_t>(row, c);
+      pair.sum += bits;
+      pair.weighted += weights[c] * bits;
+    }
+  }
+  return pair;
 }
 
 }  // namespace indexpool::verify

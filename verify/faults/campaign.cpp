@@ -46,11 +46,6 @@ bool chosen(const std::vector<std::string>& names, std::string_view name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
 }
 
-Protection protection_of(const SiteInfo& site, const PageShape& shape) {
-  const bool by_pair_alone = site.name == "fresh_codes";
-  return by_pair_alone && !has_integer_pair(shape) ? Protection::partial : site.protection;
-}
-
 }  // namespace
 
 Bench::Bench(const CampaignOptions& campaign)
@@ -86,7 +81,7 @@ Campaign run_campaign(const CampaignOptions& options) {
       // By its place in the tables, so that a cell is the same whatever else runs.
       const std::uint64_t stream = 7000 + 100 * s + m;
       campaign.cells.push_back(
-          {&site.info, protection_of(site.info, bench.shape), std::string(model.name),
+          {&site.info, std::string(model.name),
            site.run({bench, model, Random(options.seed, stream), options.trials})});
     }
   }

@@ -19,7 +19,7 @@ std::vector<LayerCost> layer_costs(const PageShape& shape, std::int64_t index_kp
   // Keys and gate scores of a pool, read once more when they are not checked as they are loaded.
   const auto source =
       static_cast<double>(2 * index_kpool * shape.head_dim * info(shape.mode.storage).bytes);
-  const double pair = has_integer_pair(shape) ? pair_bytes : 0;
+  constexpr double pair = pair_bytes;
   const auto row = [&](std::string_view name, std::string_view where, double stored, double scratch,
                        double written, double read, double read_per_page) {
     return LayerCost{name,          where,   stored, stored / page,

@@ -42,9 +42,8 @@ struct Outcomes {
   bool operator==(const Outcomes&) const = default;
 };
 
-// full: an exact checksum is older than the fault. partial: only a bound or a form is. none: every
-// checksum is younger.
-enum class Protection { full, partial, none };
+// full: an exact checksum is older than the fault. none: every checksum is younger.
+enum class Protection { full, none };
 struct SiteInfo {
   std::string_view name, purpose;
   Protection protection;
@@ -56,8 +55,6 @@ const SiteInfo& find_site(std::string_view name);  // ConfigError with near name
 
 struct Cell {
   const SiteInfo* site = nullptr;
-  // Of the site in this mode: codes before the fold have no exact sum where kernels emit none.
-  Protection protection = Protection::full;
   std::string model;
   Outcomes outcomes;
 };

@@ -41,6 +41,10 @@ const Units& units_of(DType dtype) {
 }  // namespace
 
 IntegerPair pair_of_pool(const PageShape& shape, Bytes codes, Bytes scale) {
+  if (!shape.quantised()) {
+    const ExactPair elements = pair_of_elements(shape.mode.cache, codes);
+    return {elements.sum, elements.weighted};
+  }
   const Units& units = units_of(shape.mode.cache);
   const auto weights = code_weights(shape.head_dim);
   std::uint32_t bits = 0;
@@ -59,9 +63,9 @@ IntegerPair pair_of(const kernels::PoolChecksum& checksum) {
 }
 
 void fold(IntegerPair& page, const IntegerPair& pool, const PageShape& shape, std::int64_t state) {
+  const std::int64_t units = shape.head_dim * (shape.mode.cache == DType::f32 ? 2 : 1);
   page.sum += pool.sum;
-  page.weighted_sum +=
-      pool.weighted_sum + static_cast<std::uint32_t>(2 * shape.head_dim * state) * pool.sum;
+  page.weighted_sum += pool.weighted_sum + static_cast<std::uint32_t>(2 * units * state) * pool.sum;
 }
 
 }  // namespace indexpool::verify::faults

@@ -38,12 +38,11 @@ Check coverage_check(const Cell& cell) {
   return check;
 }
 
-// Where no exact checksum is older than the fault, a low share breaks no promise.
-Check total_check(const Outcomes& all, Protection protection) {
+Check total_check(const Outcomes& all) {
   const Share share = wilson(all.detected, all.visible);
   Check total{"coverage", Status::passed, "", 0, all.visible, all.silent()};
   if (share.low >= wanted_coverage) return total;
-  const bool failed = share.value < wanted_coverage && protection == Protection::full;
+  const bool failed = share.value < wanted_coverage;
   total.status = failed ? Status::failed : Status::marginal;
   total.reason = fmt::format("{:.3f} % of visible faults detected, the interval starts at {:.3f} %",
                              100 * share.value, 100 * share.low);
@@ -74,16 +73,14 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
   Record record = start(campaign, std::string(site.name), "layered checksums");
   std::vector<Check> checks;
   Outcomes all;
-  Protection protection = site.protection;
   for (const Cell& cell : campaign.cells) {
     if (cell.site != &site) continue;
-    protection = cell.protection;
     checks.push_back(coverage_check(cell));
     add_values(cell.model, cell.outcomes, record);
     all += cell.outcomes;
   }
   add_values("all", all, record);
-  if (protection == Protection::none) {
+  if (site.protection == Protection::none) {
     record.verdict = refuse(Status::skipped,
                             "outside of what checksums can protect: " + std::string(site.purpose));
     return record;
@@ -92,7 +89,7 @@ Record site_record(const Campaign& campaign, const SiteInfo& site) {
     record.verdict = refuse(Status::skipped, "what a consumer gets never changed");
     return record;
   }
-  checks.insert(checks.begin(), total_check(all, protection));
+  checks.insert(checks.begin(), total_check(all));
   record.verdict = assemble(std::move(checks));
   return record;
 }

@@ -28,7 +28,7 @@ enum Layer : unsigned {
   layer_source = 1,  // CRC32C of the rows a kernel reads, taken where they were made
   layer_linear = 2,  // L0: f32 pair before rounding, against what was stored
   layer_form = 4,    // what every page obeys, nothing stored
-  layer_pair = 8,    // L1: exact pair on codes and scales
+  layer_pair = 8,    // L1: exact pair on codes or elements, and scales
   layer_crc = 16,    // L2: CRC32C of the page
 };
 using Alarms = unsigned;

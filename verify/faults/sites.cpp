@@ -12,8 +12,7 @@ constexpr LayerInfo layer_table[layer_count] = {
     {layer_linear, "linear", "f32 pair in the kernel, before rounding, against what was stored"},
     {layer_form, "form", "numbers only, a scale its rule gives, the largest code fills the range"},
     {layer_pair, "pair",
-     "integer pair on codes and scales from the kernel, folded per page, checked by every "
-     "consumer"},
+     "exact pair on what is stored, from the kernel, folded per page, checked by every consumer"},
     {layer_crc, "crc", "CRC32C of the page's states, checked on storage and transfer"},
 };
 

@@ -76,8 +76,9 @@ TEST(Campaign, EverySiteAndModelIsTriedAndCountsAddUp) {
 }
 
 TEST(Campaign, WhereAnExactChecksumIsOlderNoVisibleFaultIsSilent) {
-  for (const char* mode : {"vllm_fp8", "sglang_fp8", "int8"}) {
-    CampaignOptions options = small(mode);
+  for (const NumericMode& each : numeric_modes()) {
+    const std::string& mode = each.name;
+    CampaignOptions options = small(mode.c_str());
     for (const std::string& site : site_names()) {
       if (find_site(site).protection == Protection::full) options.sites.push_back(site);
     }
@@ -86,7 +87,7 @@ TEST(Campaign, WhereAnExactChecksumIsOlderNoVisibleFaultIsSilent) {
       visible += cell.outcomes.visible;
       EXPECT_EQ(cell.outcomes.silent(), 0) << mode << ", " << cell.site->name << ", " << cell.model;
     }
-    EXPECT_GT(visible, 3000) << mode;
+    EXPECT_GT(visible, each.quantised() ? 3000 : 2500) << mode;
   }
 }
 
@@ -100,8 +101,10 @@ TEST(Campaign, FaultsBeforeAnyChecksumAreNotClaimedToBeSeen) {
 }
 
 TEST(Campaign, FaultsBeforeTheFoldAreInTheCrcAndNotInThePair) {
-  for (const char* mode : {"vllm_fp8", "sglang_fp8", "int8"}) {
+  for (const NumericMode& each : numeric_modes()) {
+    const char* mode = each.name.c_str();
     for (const char* site : {"fresh_codes", "fresh_scales"}) {
+      if (!each.quantised() && std::string_view(site) == "fresh_scales") continue;
       const Outcomes outcomes = run_site(site, mode);
       EXPECT_GT(outcomes.visible, 500) << mode << ", " << site;
       EXPECT_EQ(by_layer(outcomes, "crc"), 0) << mode << ", " << site;
@@ -118,7 +121,6 @@ TEST(Campaign, ScalesByAmaxNeedThePairBeforeTheFold) {
     options.sites = {"fresh_scales"};
     const Campaign campaign = run_campaign(options);
     const Outcomes outcomes = of_site(campaign, "fresh_scales");
-    for (const Cell& cell : campaign.cells) EXPECT_EQ(cell.protection, Protection::full) << mode;
     for (const char* layer : {"form", "linear"}) {
       EXPECT_LT(by_layer(outcomes, layer), outcomes.visible * 4 / 5) << mode << ", " << layer;
     }
@@ -189,16 +191,19 @@ TEST(Campaign, UnquantisedCachesHaveNoScalesToStrike) {
   const Outcomes codes = run_site("codes", "bf16");
   EXPECT_GT(codes.visible, 500);
   EXPECT_EQ(codes.silent(), 0);
-  EXPECT_EQ(by_layer(codes, "pair"), 0);  // the kernels emit none
+  EXPECT_EQ(by_layer(codes, "pair"), codes.visible);
 }
 
-TEST(Campaign, WithoutAnExactSumCodesBeforeTheFoldAreNotPromised) {
-  CampaignOptions options = small("bf16");
-  options.sites = {"fresh_codes"};
-  const Campaign campaign = run_campaign(options);
-  EXPECT_LT(of_site(campaign, "fresh_codes").detected, of_site(campaign, "fresh_codes").visible);
-  for (const Cell& cell : campaign.cells) EXPECT_EQ(cell.protection, Protection::partial);
-  EXPECT_EQ(records_of(campaign).front().verdict.status, Status::marginal);
+// Were the pair not taken where nothing is quantised: the f32 pair's bound and the form let changes
+// of few digits through.
+TEST(Campaign, ElementsNeedThePairBeforeTheFold) {
+  for (const char* mode : {"bf16", "hf_f32"}) {
+    const Outcomes outcomes = run_site("fresh_codes", mode);
+    EXPECT_EQ(outcomes.silent(), 0) << mode;
+    for (const char* layer : {"form", "linear"}) {
+      EXPECT_LT(by_layer(outcomes, layer), outcomes.visible * 9 / 10) << mode << ", " << layer;
+    }
+  }
 }
 
 TEST(Campaign, RecordsSayWhatHeldAndWhatIsOutside) {

@@ -32,7 +32,7 @@ TEST(LayerCost, HandWorkedForPagesOf64PoolsOf132Bytes) {
 }
 
 TEST(LayerCost, WhatASealHoldsIsDealtToItsLayers) {
-  for (const char* mode : {"vllm_fp8", "int8"}) {
+  for (const char* mode : {"vllm_fp8", "int8", "hf_f32"}) {
     const auto costs = layer_costs({numeric_mode(mode), 128, 64}, 4);
     EXPECT_DOUBLE_EQ(
         row(costs, "pair").stored_bytes_per_page + row(costs, "crc").stored_bytes_per_page,
@@ -41,9 +41,9 @@ TEST(LayerCost, WhatASealHoldsIsDealtToItsLayers) {
   }
 }
 
-TEST(LayerCost, UnquantisedCachesHaveNoPair) {
+TEST(LayerCost, ASealOfUnquantisedCachesIsTheSame) {
   const auto costs = layer_costs({numeric_mode("bf16"), 128, 64}, 4);
-  EXPECT_EQ(row(costs, "pair").stored_bytes_per_page, 0);
+  EXPECT_EQ(row(costs, "pair").stored_bytes_per_page, 8);
   EXPECT_DOUBLE_EQ(row(costs, "layered").share_of_page, 16.0 / (64 * 256));
 }
 

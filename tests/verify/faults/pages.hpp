@@ -18,7 +18,8 @@ struct SmallPage {
   PageSeal seal;
 
   std::size_t code_at(std::int64_t state, std::int64_t channel) const {
-    return static_cast<std::size_t>(state * shape.code_bytes() + channel);
+    return static_cast<std::size_t>(state * shape.code_bytes() +
+                                    channel * info(shape.mode.cache).bytes);
   }
   std::size_t scale_at(std::int64_t state) const {
     return static_cast<std::size_t>(shape.scales_at() + 4 * state);
@@ -36,18 +37,31 @@ struct SmallPage {
   }
 };
 
-// Codes of every kind but NaN and zero, scales of 2^-8 ... 2^8; the first `states` are in use.
+// A row without NaN or zero: codes of every kind, the largest in channel 0 so that the form holds,
+// or numbers of 19 binades.
+inline void draw_row(const PageShape& shape, const Random& random, std::int64_t state,
+                     std::byte* row) {
+  for (std::int64_t c = 0; c < shape.head_dim; ++c) {
+    const std::int64_t i = state * shape.head_dim + c;
+    const bool negative = random.coin(-i - 1);
+    if (shape.quantised()) {
+      const std::int64_t code = c == 0 ? 0x7e : random.integer(i, 1, 0x7e);
+      row[c] = static_cast<std::byte>(code | (negative ? 0x80 : 0));
+    } else {
+      const auto binade = static_cast<int>(random.integer(i + 1'000'000, -9, 9));
+      const double size = std::ldexp(1 + random.uniform(i), binade);
+      store_element(shape.mode.cache, row, c, negative ? -size : size);
+    }
+  }
+}
+
+// Scales of 2^-8 ... 2^8; the first `states` are in use.
 inline SmallPage small_page(PageShape shape, std::int64_t states, std::uint64_t seed) {
   SmallPage page{shape, std::vector<std::byte>(static_cast<std::size_t>(shape.bytes())), {}, {}};
   const Random random(seed, 1);
   for (std::int64_t state = 0; state < shape.states; ++state) {
-    for (std::int64_t c = 0; c < shape.head_dim; ++c) {
-      const std::int64_t i = state * shape.head_dim + c;
-      auto code = static_cast<std::uint8_t>(random.integer(i, 1, 0x7e));
-      if (c == 0) code = 0x7e;  // the largest, so that the form holds
-      if (random.coin(-i - 1)) code |= 0x80;
-      page.bytes[page.code_at(state, c)] = static_cast<std::byte>(code);
-    }
+    draw_row(shape, random, state, page.bytes.data() + page.code_at(state, 0));
+    if (!shape.quantised()) continue;
     const auto scale = std::ldexp(1.0f, static_cast<int>(random.integer(-state - 9000, -8, 8)));
     std::memcpy(page.bytes.data() + page.scale_at(state), &scale, 4);
   }

@@ -72,15 +72,20 @@ TEST(PageSeal, TwoPoolsThatTradePlacesAreSeen) {
 
 // What happens before the fold is in the CRC; only the kernel's own sums are older.
 TEST(PageSeal, AFaultBeforeTheFoldIsSeenByThePairAndNotByTheCrc) {
-  SmallPage page = small_page(e4m3_shape(32, 8), 8, 6);
-  for (const std::size_t at : {page.code_at(4, 9), page.scale_at(4) + 3}) {
-    page.bytes[at] ^= std::byte{0x08};
-    PageSeal seal;
-    for (const kernels::PoolChecksum& checksum : page.checksums) {
-      append(seal, page.shape, page.bytes, checksum);
+  for (const NumericMode& mode : numeric_modes()) {
+    SmallPage page = small_page({mode, 32, 8}, 8, 6);
+    std::vector<std::size_t> places = {page.code_at(4, 9)};
+    if (mode.quantised()) places.push_back(page.scale_at(4) + 3);
+    for (const std::size_t at : places) {
+      page.bytes[at] ^= std::byte{0x08};
+      PageSeal seal;
+      for (const kernels::PoolChecksum& checksum : page.checksums) {
+        append(seal, page.shape, page.bytes, checksum);
+      }
+      EXPECT_EQ(check_page(page.shape, page.bytes, seal) & sums, Alarms{layer_pair})
+          << mode.name << ", byte " << at;
+      page.bytes[at] ^= std::byte{0x08};
     }
-    EXPECT_EQ(check_page(page.shape, page.bytes, seal) & sums, Alarms{layer_pair}) << at;
-    page.bytes[at] ^= std::byte{0x08};
   }
 }
 
