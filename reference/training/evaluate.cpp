@@ -40,17 +40,18 @@ double relative_entropy(const double* w, std::size_t m, std::size_t stride) {
   double sum = 0, entropy = 0;
   for (std::size_t i = 0; i < m; ++i) sum += std::max(0.0, w[i * stride]);
   for (std::size_t i = 0; i < m; ++i) {
-    const double share = std::max(0.0, w[i * stride]) / sum;
-    if (share > 0) entropy -= share * std::log(share);
+    const double weight = std::max(0.0, w[i * stride]);
+    if (weight > 0) entropy -= weight / sum * std::log(weight / sum);
   }
   return m > 1 ? entropy / std::log(static_cast<double>(m)) : 1;
 }
 
 double mean_entropy(const Pooling& p, const std::vector<double>& w) {
   const std::size_t stride = p.per_channel() ? p.dim() : 1, set = p.m() * stride;
+  const bool of_groups = w.size() == p.groups.size() * set;
   double sum = 0, count = 0;
-  for (std::size_t first = 0; first + set <= w.size(); first += set) {
-    if (w.size() == p.groups.size() * set && p.groups[first / set].absent > 0) continue;
+  for (std::size_t n = 0, first = 0; set > 0 && first + set <= w.size(); ++n, first += set) {
+    if (of_groups && p.groups[n].absent > 0) continue;
     for (std::size_t c = 0; c < stride; ++c, ++count)
       sum += relative_entropy(w.data() + first + c, p.m(), stride);
   }

@@ -31,8 +31,8 @@ Format format_of(Width width) {
 
 double scale_of(const std::vector<double>& values, Width width) {
   if (width == Width::f16 || values.empty()) return 1;
-  std::vector<double> magnitudes;
-  for (const double x : values) magnitudes.push_back(std::abs(x));
+  std::vector<double> magnitudes = values;
+  for (double& x : magnitudes) x = std::abs(x);
   const auto rank =
       static_cast<std::size_t>(covered_share * static_cast<double>(magnitudes.size() - 1));
   std::nth_element(magnitudes.begin(), magnitudes.begin() + static_cast<std::ptrdiff_t>(rank),

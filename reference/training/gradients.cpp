@@ -121,7 +121,7 @@ T clip_norm(Arrays<T>& gradients, const T& limit) {
   T square = 0;
   for (const auto& [name, values] : gradients)
     for (const T& x : values) square += x * x;
-  const T norm = sqrt(square);
+  T norm = sqrt(square);
   if (norm <= limit) return norm;
   const T scale = limit / norm;
   for (auto& [name, values] : gradients)

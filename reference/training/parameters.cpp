@@ -25,7 +25,7 @@ Values mean_query(const Geometry& g, const std::vector<Sequence>& sequences) {
   for (const Sequence& sequence : sequences) {
     for (std::size_t i = 0; i < sequence.queries.size(); ++i)
       mean[i % mean.size()] += sequence.queries[i];
-    count += static_cast<double>(sequence.queries.size() / mean.size());
+    count += static_cast<double>(g.queries * g.heads);
   }
   for (double& x : mean) x /= std::max(1.0, count);
   return mean;

@@ -88,7 +88,7 @@ void add_queries(const PlantedOptions& o, const World& world, Draws& draws,
 // Exponentially distributed ages and access counts; the idf from a count of groups that is high
 // for tokens that are used everywhere.
 void add_use(const PlantedOptions& o, Draws& draws, Sequence& out) {
-  const double groups = static_cast<double>(o.tokens / o.index_kpool);
+  const auto groups = static_cast<double>(out.salient.size());
   for (const std::int64_t place : out.salient) {
     std::vector<double> accesses;
     double all = 0;

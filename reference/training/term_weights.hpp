@@ -99,7 +99,8 @@ void additive_backward(const Pooling& p, const Arrays<T>& arrays,
   const T* vectors = arrays.find("vectors")->second.data();
   for_each_cosine<T>(p, arrays, [&](std::size_t g, std::size_t i, std::size_t at, const auto& cos) {
     const std::size_t k = g * p.m() + i;
-    const T w = grad_weights[k], d = p.distances[k], steps = p.ages[k];
+    const T& w = grad_weights[k];
+    const T d = p.distances[k], steps = p.ages[k];
     const T position = a.position(p.distances[k]), age = a.age(p.ages[k]);
     grad["alpha"][0] += w * position;
     grad["beta"][0] += w * content(p, cos.value);
@@ -133,7 +134,7 @@ void tfidf_backward(const Pooling& p, const Arrays<T>& arrays, const std::vector
   const T* vectors = arrays.find("vectors")->second.data();
   for_each_cosine<T>(p, arrays, [&](std::size_t g, std::size_t i, std::size_t at, const auto& cos) {
     const std::size_t k = g * p.m() + i;
-    const T w = grad_weights[k];
+    const T& w = grad_weights[k];
     grad["mix"][0] += w * p.access_terms[k];
     grad["mix"][1] += w * position[i];
     grad["mix"][2] += w * (1 + cos.value) / 2;
