@@ -30,7 +30,7 @@ constexpr std::uint32_t weight(std::uint32_t channel) {
   return fine * coarse;
 }
 
-constexpr auto weights = [] {
+constexpr auto all_weights = [] {
   std::array<std::uint32_t, largest_summed_head> table{};
   for (std::uint32_t channel = 0; channel < table.size(); ++channel) {
     table[channel] = weight(channel);
@@ -56,7 +56,7 @@ std::span<const std::uint32_t> code_weights(std::int64_t head_dim) {
         fmt::format("weights of the exact sums: found head_dim {}, expected 0 to {}", head_dim,
                     largest_summed_head));
   }
-  return std::span(weights).first(static_cast<std::size_t>(head_dim));
+  return std::span(all_weights).first(static_cast<std::size_t>(head_dim));
 }
 
 ExactPair pair_of_elements(DType cache, std::span<const std::byte> row) {
