@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "indexpool/model/error.hpp"
 #include "indexpool/verify/fill.hpp"
 #include "indexpool/verify/verify.hpp"
 
@@ -45,6 +46,12 @@ IndexerInputs allocate(const Problem& problem, std::vector<Sequence> sequences) 
 
 Case make_case(const Problem& problem) {
   validate(problem, "problem");
+  if (problem.policy != shipped_policy) {
+    throw ConfigError(fmt::format(
+        "policy {} is no indexer: it has operands of its own, and kernels from elsewhere take the "
+        "shipped form only",
+        problem.policy));
+  }
   const Fill& fill = find_fill(problem.fill);
   const std::int64_t longest = *std::max_element(problem.lengths.begin(), problem.lengths.end());
   const auto batch = static_cast<std::int64_t>(problem.lengths.size());

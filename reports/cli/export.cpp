@@ -69,7 +69,7 @@ std::vector<verify::ExportJob> jobs_of(const ExportOptions& options) {
   if (!options.cases.empty()) return case_jobs(options);
   if (options.problem.any_shape()) return {problem_job(options.problem.parsed(), 1)};
   std::vector<verify::ExportJob> jobs;
-  const Suite suite = verify::load_suite(options.suite.empty() ? "smoke" : options.suite);
+  const Suite suite = verify::load_shipped_suite(options.suite.empty() ? "smoke" : options.suite);
   for (const Problem& problem : suite.problems) {
     jobs.push_back(problem_job(problem, jobs.size() + 1));
   }

@@ -62,7 +62,7 @@ std::vector<Job> jobs_of(const PluginCheck& check) {
   for (const std::string& file : check.cases) jobs.push_back(case_job(check, file));
   if (!jobs.empty()) return jobs;
   if (check.problem.any_shape()) return {problem_job(check, check.problem.parsed())};
-  for (const Problem& problem : verify::load_suite(suite_name(check)).problems) {
+  for (const Problem& problem : verify::load_shipped_suite(suite_name(check)).problems) {
     jobs.push_back(problem_job(check, problem));
   }
   return jobs;
