@@ -6,8 +6,9 @@ namespace indexpool::cli {
 namespace {
 
 constexpr const char* every_command[] = {
-    "run",     "verify", "check",     "export",  "gate",        "mutants", "field", "faults",
-    "predict", "score",  "calibrate", "measure", "utilisation", "report",  "list",  "train"};
+    "run",         "verify", "check",   "export", "gate",      "mutants",
+    "field",       "faults", "predict", "score",  "calibrate", "measure",
+    "utilisation", "report", "list",    "train",  "strategies"};
 
 TEST(Help, EveryCommandExplainsItselfWithExamples) {
   for (const char* command : every_command) {
