@@ -70,7 +70,8 @@ Interval bootstrap(const std::vector<std::vector<double>>& rows, std::uint64_t s
   if (means.empty()) return {};
   const double n = static_cast<double>(means.size());
   Interval result;
-  for (const double mean : means) result.value += mean / n;
+  for (const double mean : means) result.value += mean;
+  result.value /= n;  // a mean of ones is 1
   Draws draws(seed, bootstrap_stream);
   std::vector<double> drawn;
   for (std::size_t r = 0; r < resamples; ++r) {

@@ -37,6 +37,7 @@ extern const Command score_command;
 extern const Command measure_command;
 extern const Command calibrate_command;
 extern const Command train_command;
+extern const Command recall_command;
 extern const Command strategies_command;
 std::span<const Command* const> commands();
 

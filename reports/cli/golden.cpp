@@ -9,14 +9,15 @@
 namespace indexpool::cli {
 namespace fs = std::filesystem;
 
-fs::path golden_case(const std::string& name) {
-  const std::string file = name + ".safetensors";
+namespace {
+
+fs::path shipped(const std::string& what, const std::string& file, const char* source,
+                 const char* installed, const char* advice) {
   std::error_code no_proc;
   const fs::path program = fs::read_symlink("/proc/self/exe", no_proc);
-  const fs::path folders[] = {
-      INDEXPOOL_GOLDEN_SOURCE,
-      program.parent_path() / ".." / INDEXPOOL_GOLDEN_INSTALLED,  // a moved prefix
-      fs::path(INDEXPOOL_INSTALL_PREFIX) / INDEXPOOL_GOLDEN_INSTALLED};
+  const fs::path folders[] = {source,
+                              program.parent_path() / ".." / installed,  // a moved prefix
+                              fs::path(INDEXPOOL_INSTALL_PREFIX) / installed};
   std::string looked;
   for (const fs::path& folder : folders) {
     fs::path path = (folder / file).lexically_normal();
@@ -24,8 +25,19 @@ fs::path golden_case(const std::string& name) {
     if (fs::exists(path, unreadable)) return path;
     looked += "\n  " + path.string();
   }
-  throw ConfigError(fmt::format("the golden case {} is not in any of:{}\nName a case with --case.",
-                                file, looked));
+  throw ConfigError(fmt::format("the {} {} is not in any of:{}\n{}", what, file, looked, advice));
+}
+
+}  // namespace
+
+fs::path golden_case(const std::string& name) {
+  return shipped("golden case", name + ".safetensors", INDEXPOOL_GOLDEN_SOURCE,
+                 INDEXPOOL_GOLDEN_INSTALLED, "Name a case with --case.");
+}
+
+fs::path activations_file() {
+  return shipped("file of activations", "smollm2.safetensors", INDEXPOOL_RECALL_SOURCE,
+                 INDEXPOOL_RECALL_INSTALLED, "Name one with --activations.");
 }
 
 }  // namespace indexpool::cli

@@ -1,4 +1,5 @@
-// The golden cases that come with the program.
+// The data files that come with the program: in the source tree it was built from, else where it
+// was installed. ConfigError saying where it looked.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +7,7 @@
 
 namespace indexpool::cli {
 
-// `name`.safetensors in the source tree it was built from, else where it was installed. Throws
-// ConfigError saying where it looked.
-std::filesystem::path golden_case(const std::string& name);
+std::filesystem::path golden_case(const std::string& name);  // `name`.safetensors
+std::filesystem::path activations_file();                    // of verify/recall/activations.py
 
 }  // namespace indexpool::cli

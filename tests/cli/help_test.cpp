@@ -5,10 +5,10 @@
 namespace indexpool::cli {
 namespace {
 
-constexpr const char* every_command[] = {
-    "run",         "verify", "check",   "export", "gate",      "mutants",
-    "field",       "faults", "predict", "score",  "calibrate", "measure",
-    "utilisation", "report", "list",    "train",  "strategies"};
+constexpr const char* every_command[] = {"run",       "verify",  "check",       "export",  "gate",
+                                         "mutants",   "field",   "faults",      "predict", "score",
+                                         "calibrate", "measure", "utilisation", "report",  "list",
+                                         "train",     "recall",  "strategies"};
 
 TEST(Help, EveryCommandExplainsItselfWithExamples) {
   for (const char* command : every_command) {

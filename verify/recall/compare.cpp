@@ -197,6 +197,7 @@ std::vector<Row> compare(const DataSet& data, const CompareOptions& options,
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
     if (a.ratio != b.ratio) return a.ratio < b.ratio;
     if (a.recall.value != b.recall.value) return a.recall.value > b.recall.value;
+    if (a.form != b.form) return a.form < b.form;
     return a.policy < b.policy;
   });
   return rows;

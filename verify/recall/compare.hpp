@@ -18,7 +18,7 @@ enum class Form {
   trained,    // on the queries learnt from
   unpooled    // ranks by scores that a pooled indexer never sees: to set the others beside
 };
-std::string_view to_string(Form form);  // "fixed", "as it starts", "trained", "unpooled"
+std::string_view to_string(Form form);  // "fixed", "untrained", "trained", "unpooled"
 
 struct Policy {
   std::string name, note;  // what it is here, in a line
@@ -56,7 +56,7 @@ struct Row {
   std::int64_t queries = 0, ties = 0;
   double loss_before = 0, loss_after = 0;  // trained: the objective on the sequences learnt from
 };
-// Best recall first within each ratio, equal ones by name. `advance` is told how many of how many
+// Best recall first within each ratio; of equal ones that with less to learn, then by name. `advance` is told how many of how many
 // jobs are done, by one thread at a time.
 std::vector<Row> compare(const DataSet& data, const CompareOptions& options,
                          const std::function<void(std::int64_t, std::int64_t)>& advance = {});

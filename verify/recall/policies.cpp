@@ -29,7 +29,7 @@ std::string_view to_string(Form form) {
     case Form::fixed:
       return "fixed";
     case Form::untrained:
-      return "as it starts";
+      return "untrained";
     case Form::trained:
       return "trained";
     case Form::unpooled:
