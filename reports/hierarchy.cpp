@@ -124,12 +124,13 @@ std::string row_of(std::size_t row, const Forecast& forecast) {
   return out;
 }
 
-// Of the longest context and its device; the operations of a decode step.
+// Of the longest context and its device; the operations of a decode step, or of a prompt where
+// there is no decode.
 std::vector<Forecast> step_of(const std::vector<Record>& records) {
   std::vector<Forecast> all = forecasts(records), step;
-  std::erase_if(all, [](const Forecast& forecast) {
-    return is_prefill(forecast.op) || !(forecast.l2_bytes > 0);
-  });
+  std::erase_if(all, [](const Forecast& forecast) { return !(forecast.l2_bytes > 0); });
+  const auto of_prompt = [](const Forecast& forecast) { return is_prefill(forecast.op); };
+  if (!std::ranges::all_of(all, of_prompt)) std::erase_if(all, of_prompt);
   for (const Forecast& forecast : all) {
     if (forecast.tokens == all.back().tokens &&
         forecast.prediction.device == all.back().prediction.device) {
@@ -148,11 +149,12 @@ std::string hierarchy_dot(const std::vector<Record>& records) {
       "digraph hierarchy {{\n"
       "  rankdir=LR; bgcolor=\"transparent\"; nodesep=0.25; ranksep=0.7;\n"
       "  fontname=\"Helvetica\"; fontsize=12;\n"
-      "  labelloc=t; label=\"one layer of a decode step, {} tokens, {}: what passes each level and "
+      "  labelloc=t; label=\"{}, {} tokens, {}: what passes each level and "
       "the time it alone would take\";\n"
       "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=12, "
       "color=\"#868e96\", fillcolor=\"#f1f3f5\", margin=\"0.12,0.06\"];\n"
       "  edge [fontname=\"Helvetica\", fontsize=11, color=\"#868e96\", arrowsize=0.6];\n",
+      is_prefill(step.back().op) ? "one layer of a prompt" : "one layer of a decode step",
       format_tokens(step.back().tokens), escape_dot(step.back().prediction.device));
   for (std::size_t row = 0; row < step.size(); ++row) out += row_of(row, step[row]);
   for (const char* column : {"op", "HBM", "L2", "shared", "registers"}) {

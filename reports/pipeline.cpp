@@ -103,8 +103,10 @@ struct Flow {
   std::string_view op;  // whose bytes
   Side side;
 };
-constexpr std::array<Flow, 10> flows = {{
+constexpr std::array<Flow, 12> flows = {{
     {"hidden states", "project", "", "project", Side::load},
+    {"project", "pool_weights", "operands", "pool_weights", Side::load},
+    {"pool_weights", "pool", "pool weights", "pool_weights", Side::store},
     {"project", "pool", "keys, gate scores", "pool", Side::load},
     {"project", "append", "keys, gate scores", "append", Side::load},
     {"project", "quantize_query", "queries", "quantize_query", Side::load},
@@ -116,29 +118,37 @@ constexpr std::array<Flow, 10> flows = {{
     {"topk", "token positions", "selection", "topk", Side::store},
 }};
 
-std::string flow_lines(const Nodes& nodes) {
+// A published form pools whatever vectors it is given and keeps no paged cache.
+std::string_view name_in(std::string_view name, bool published) {
+  if (!published) return name;
+  if (name == "keys, gate scores") return "vectors";
+  if (name == "pools") return "";
+  return name == "paged cache" ? "pooled vectors" : name;
+}
+
+std::string flow_lines(const Nodes& nodes, bool published) {
   std::string out;
   for (const Flow& flow : flows) {
     const auto owner = nodes.find(std::string(flow.op));
     if (owner == nodes.end()) continue;
     const Node& node = owner->second;
     const double bytes = flow.side == Side::load ? node.load_bytes : node.store_bytes;
-    std::string label(flow.what);
+    std::string label(name_in(flow.what, published));
     if (bytes > 0) label += (label.empty() ? "" : "\\n") + format_bytes(bytes);
     // Without a record of the projections their outputs are the inputs of the case.
     const bool given = flow.from == "project" && !nodes.contains("project");
-    out += fmt::format("  \"{}\" -> \"{}\" [label=\"{}\"];\n", given ? "inputs" : flow.from,
-                       flow.to, label);
+    out += fmt::format("  \"{}\" -> \"{}\" [label=\"{}\"];\n",
+                       given ? "inputs" : name_in(flow.from, published),
+                       name_in(flow.to, published), label);
   }
   return out;
 }
 
 std::string caption(const Nodes& nodes) {
   for (const auto& [op, node] : nodes) {
-    if (!node.place.empty()) {
-      return fmt::format("predicted per layer at {}; colour: share of a decode step",
-                         escape_dot(node.place));
-    }
+    if (node.place.empty()) continue;
+    return fmt::format("predicted per layer at {}{}", escape_dot(node.place),
+                       phase_seconds(nodes, false) > 0 ? "; colour: share of a decode step" : "");
   }
   return "bytes as counted, all cases together";
 }
@@ -147,6 +157,9 @@ std::string caption(const Nodes& nodes) {
 
 std::string pipeline_dot(const std::vector<Record>& records) {
   const Nodes nodes = nodes_of(records);
+  const bool published = std::ranges::any_of(records, [](const Record& record) {
+    return record.problem && record.problem->policy != shipped_policy;
+  });
   std::string out =
       "digraph pipeline {\n"
       "  rankdir=LR; bgcolor=\"transparent\"; nodesep=0.3; ranksep=0.3;\n"
@@ -158,7 +171,8 @@ std::string pipeline_dot(const std::vector<Record>& records) {
   out += fmt::format("  label=\"{}\";\n", caption(nodes));
   for (const auto& [op, node] : nodes) out += node_line(op, node, nodes);
   if (nodes.contains("pool") || nodes.contains("append") || nodes.contains("logits")) {
-    out += "  \"paged cache\" [shape=cylinder, style=filled];\n";
+    out += fmt::format("  \"{}\" [shape=cylinder, style=filled];\n",
+                       name_in("paged cache", published));
   }
   for (const std::string_view data : {"inputs", "hidden states", "token positions"}) {
     const bool used = std::any_of(flows.begin(), flows.end(), [&](const Flow& flow) {
@@ -168,7 +182,7 @@ std::string pipeline_dot(const std::vector<Record>& records) {
     });
     if (used) out += fmt::format("  \"{}\" [shape=plaintext, style=\"\"];\n", data);
   }
-  return out + flow_lines(nodes) + "}\n";
+  return out + flow_lines(nodes, published) + "}\n";
 }
 
 }  // namespace indexpool::reports

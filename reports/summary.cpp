@@ -16,8 +16,8 @@
 namespace indexpool::reports {
 namespace {
 
-constexpr std::array<std::string_view, 7> pipeline_order = {
-    "project", "pool", "append", "quantize_query", "logits", "topk", "pipeline"};
+constexpr std::array<std::string_view, 8> pipeline_order = {
+    "project", "pool_weights", "pool", "append", "quantize_query", "logits", "topk", "pipeline"};
 
 auto group_key(const Record& record) {
   return std::make_tuple(operation_rank(record.op), record.op, record.implementation,
@@ -58,7 +58,9 @@ int operation_rank(std::string_view op) {
   return static_cast<int>(found - pipeline_order.begin());
 }
 
-bool is_prefill(std::string_view op) { return op == "project" || op == "pool"; }
+bool is_prefill(std::string_view op) {
+  return op == "project" || op == "pool_weights" || op == "pool";
+}
 
 std::vector<std::pair<Status, std::int64_t>> status_counts(const std::vector<Record>& records) {
   std::vector<std::pair<Status, std::int64_t>> counts;

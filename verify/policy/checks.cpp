@@ -88,6 +88,17 @@ StoredPools stored_pools(const PoolingInputs& inputs, const PooledOutput& output
   return stored;
 }
 
+double wide_utilisation(const StoredPools& stored, const reference::Bounded& expected) {
+  constexpr double few = 8 * 0x1p-23;  // at least 8 numbers apart
+  double worst = 0;
+  for (std::size_t i = 0; i < stored.codes.size(); ++i) {
+    const double value = expected.value[i], low = expected.low[i], high = expected.high[i];
+    if (high - low <= few * std::abs(value)) continue;
+    worst = std::max(worst, utilisation(stored.codes[i], value, low, high));
+  }
+  return worst;
+}
+
 reference::Pooled as_reference(const reference::PolicyPooled& expected) {
   reference::Pooled pooled;
   pooled.exact = expected.exact;

@@ -13,6 +13,9 @@ namespace indexpool::verify::policy {
 // Pooled vectors as the pools of one sequence with index_kpool 1, for the checks that pools have.
 IndexerInputs as_pools(const PoolingInputs& inputs);
 StoredPools stored_pools(const PoolingInputs& inputs, const PooledOutput& output);
+// Error over bound of "bound" where a bound spans more than a few binary32 numbers: how far across
+// a set of three says nothing.
+double wide_utilisation(const StoredPools& stored, const reference::Bounded& expected);
 // What those checks compare with: every step of a pooled key is `pooled`.
 reference::Pooled as_reference(const reference::PolicyPooled& expected);
 

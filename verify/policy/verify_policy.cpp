@@ -156,6 +156,8 @@ void judge_pool(Judge& judge, const PoolingInputs& inputs, const std::vector<flo
     const StoredPools stored = stored_pools(inputs, executed.first);
     const std::vector<char> all(inputs.groups.size(), 1);
     std::vector<Check> checks = pool_value_checks(pools, stored, as_reference(expected), all);
+    if (inputs.mode.cache == DType::f32)
+      checks.front().utilisation = wide_utilisation(stored, expected.pooled);
     checks.push_back(check_checksum(pools, stored, executed.first.checksums, expected.before, all));
     checks.push_back(check_fallbacks(inputs, executed.first.fallbacks, expected));
     checks.push_back(check_convexity(inputs, stored, expected.pooled));
