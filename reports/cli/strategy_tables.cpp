@@ -166,6 +166,10 @@ std::string strategy_summary(const st::StrategyOptions& options, const Outcomes&
       "Intervals: 95 %, bootstrap over sequences; gained is paired.\n",
       options.run.recall_k, options.run.recall_k, options.run.budget_tokens, options.sequences,
       options.tokens, options.seed, options.steps);
+  if (!overlap_table(outcomes).rows.empty())
+    text +=
+        "A second stream hides what asks for neither bytes nor matrix units that the layer needs; "
+        "expected: all but those, at most: nothing, where the device runs one after the other.\n";
   for (const st::Outcome& each : outcomes) {
     const auto [value, low, high] = each.difference;
     if (high < 0)

@@ -128,7 +128,8 @@ std::vector<double> falling_weights(const Groups& groups) {
   const double m = static_cast<double>(groups.vectors);
   std::vector<double> weights;
   for (std::size_t g = 0; g < groups.segments.size(); ++g)
-    for (double rank = m; rank > 0; --rank) weights.push_back(2 * rank / (m * (m + 1)));
+    for (std::int64_t rank = groups.vectors; rank > 0; --rank)
+      weights.push_back(2 * static_cast<double>(rank) / (m * (m + 1)));
   return weights;
 }
 

@@ -65,6 +65,7 @@ std::vector<Work> work_of(const PoolingShape& shape) {
   pool.divide = find_policy(shape.policy).normalisation == Normalisation::division;
   launches.emplace_back(pool);
   std::vector<Work> work;
+  work.reserve(launches.size());
   for (const PolicyArgs& args : launches)
     work.push_back(kernels::find_kernel("simt", args).work(args));
   return work;

@@ -52,7 +52,7 @@ struct PrecisionSettings {
   PrecisionRule rule = PrecisionRule::all;
   DType wide = DType::bf16, narrow = DType::bf16;  // all: `wide`
   std::int64_t recent_tokens = 128;  // recent: a pool whose last token is one of these is wide
-  double norm_share = 0.8;           // norm: wide from this share of the mean key's norm on
+  double norm_share = 1.1;           // norm: wide from this share of the mean key's norm on
 };
 double norm_of(std::span<const double> vector);  // Euclidean
 DType format_of(const PrecisionSettings& settings, const Segment& segment, std::int64_t tokens,

@@ -63,7 +63,7 @@ RC_GTEST_PROP(Adaptive, WhatIsPooledStaysWhenTokensFollow, ()) {
 }
 
 RC_GTEST_PROP(Adaptive, SpreadIsWithinZeroAndOneAndBlindToScale, ()) {
-  auto vectors = random_vectors(8 * 3);
+  auto vectors = random_vectors(24);
   const double spread = relative_spread(vectors, 8, 3);
   RC_ASSERT(spread >= 0);
   RC_ASSERT(spread <= 1 + 1e-12);

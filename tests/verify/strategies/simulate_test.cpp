@@ -31,7 +31,8 @@ StreamOptions revised(std::uint64_t seed) {
 }
 
 RC_GTEST_PROP(Simulation, RatioStoresCeilOfTokensOverRatioPlaces, ()) {
-  const StreamOptions options = small_options(draw_seed(), 4 * *rc::gen::inRange(20, 40));
+  const StreamOptions options =
+      small_options(draw_seed(), 4 * *rc::gen::inRange<std::int64_t>(20, 40));
   Settings settings;
   settings.ratio.vectors = *rc::gen::inRange(1, 17);
   const StreamRun result = run(options, "gated", false, settings);
@@ -152,7 +153,7 @@ RC_GTEST_PROP(Simulation, NothingIsLostWhileNothingIsPooled, ()) {
 }
 
 RC_GTEST_PROP(Simulation, BytesAreThoseOfTheFormulaWhateverTheSettings, ()) {
-  StreamOptions options = small_options(draw_seed(), 4 * *rc::gen::inRange(20, 40));
+  StreamOptions options = small_options(draw_seed(), 4 * *rc::gen::inRange<std::int64_t>(20, 40));
   options.layers = *rc::gen::inRange(1, 3);
   options.calm_share = *rc::gen::inRange(0, 3) / 2.0;
   const bool by_step = *rc::gen::arbitrary<bool>();
@@ -236,8 +237,8 @@ TEST(Cache, EveryFlippedBitOfAPoolIsSeen) {
 }
 
 RC_GTEST_PROP(Cache, EightBitsAreWithinHalfAStepOfTheScale, ()) {
-  std::vector<double> value;
-  for (int c = 0; c < 8; ++c) value.push_back(*rc::gen::inRange(-1000, 1001) / 64.0);
+  std::vector<double> value(8);
+  for (double& x : value) x = *rc::gen::inRange(-1000, 1001) / 64.0;
   Pool pool;
   store(value, DType::i8, pool);
   const auto loaded = load(pool);
