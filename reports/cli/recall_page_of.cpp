@@ -43,6 +43,7 @@ std::vector<Curve> best_curves(const std::vector<Row>& rows, Interval Row::*valu
     if (best == nullptr || total(curve) > total(*best)) best = &curve;
   }
   std::vector<Curve> curves;
+  curves.reserve(chosen.size());
   for (const auto& [name, curve] : chosen) curves.push_back(*curve);
   std::ranges::stable_sort(curves,
                            [&](const Curve& a, const Curve& b) { return total(a) > total(b); });

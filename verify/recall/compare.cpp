@@ -193,6 +193,7 @@ std::vector<Row> compare(const DataSet& data, const CompareOptions& options,
   std::vector<Outcome> outcomes = run_all(bench, jobs_of(options), advance);
   set_beside_mean(outcomes, options.seed);
   std::vector<Row> rows;
+  rows.reserve(outcomes.size());
   for (Outcome& outcome : outcomes) rows.push_back(std::move(outcome.row));
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
     if (a.ratio != b.ratio) return a.ratio < b.ratio;

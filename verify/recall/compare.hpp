@@ -56,8 +56,8 @@ struct Row {
   std::int64_t queries = 0, ties = 0;
   double loss_before = 0, loss_after = 0;  // trained: the objective on the sequences learnt from
 };
-// Best recall first within each ratio; of equal ones that with less to learn, then by name. `advance` is told how many of how many
-// jobs are done, by one thread at a time.
+// Best recall first within each ratio; of equal ones that with less to learn, then by name.
+// `advance` is told how many of how many jobs are done, by one thread at a time.
 std::vector<Row> compare(const DataSet& data, const CompareOptions& options,
                          const std::function<void(std::int64_t, std::int64_t)>& advance = {});
 

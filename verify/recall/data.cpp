@@ -60,7 +60,8 @@ DataSet unstructured_data(const Sizes& sizes) {
 std::vector<Sequence> grouped(const DataSet& data, std::vector<Sequence> sequences,
                               std::int64_t ratio) {
   if (data.accesses.empty()) return sequences;
-  const auto groups = static_cast<double>(data.geometry.tokens / ratio);
+  const std::int64_t whole = data.geometry.tokens / ratio;
+  const auto groups = static_cast<double>(whole);
   // A token stands in one group of a text, so the groups in which it was asked for are one.
   const double idf = std::log((1 + groups) / (1 + 1)) + 1;
   std::vector<double> terms(data.accesses.size());
