@@ -21,6 +21,13 @@ struct Curve {
   std::vector<const Row*> rows;
 };
 
+// A gate that starts as a mean is drawn by mean pooling's line.
+bool drawn_by_mean(const Curve& curve) {
+  return curve.name != "mean" && std::ranges::all_of(curve.rows, [](const Row* row) {
+           return row->over_mean.low == 0 && row->over_mean.high == 0;
+         });
+}
+
 // In the order of the mean over ratios of `value`, best first; each policy once, in its better
 // form, and mean pooling always among the first.
 std::vector<Curve> best_curves(const std::vector<Row>& rows, Interval Row::*value) {
@@ -39,6 +46,7 @@ std::vector<Curve> best_curves(const std::vector<Row>& rows, Interval Row::*valu
   };
   std::map<std::string, const Curve*> chosen;
   for (const auto& [key, curve] : all) {
+    if (drawn_by_mean(curve)) continue;
     const Curve*& best = chosen[key.first];
     if (best == nullptr || total(curve) > total(*best)) best = &curve;
   }
