@@ -51,8 +51,8 @@ struct NamedAxis {
 
 std::vector<NamedAxis> read_axes(const JsonValue& value) {
   const JsonObject object =
-      value.object({}, {"policy", "mode", "fill", "lengths", "heads", "head_dim", "kpool", "topk", "tail",
-                        "page", "chunk", "prefill", "drafts", "seed"});
+      value.object({}, {"policy", "mode", "fill", "lengths", "heads", "head_dim", "kpool", "topk",
+                        "tail", "page", "chunk", "prefill", "drafts", "seed"});
   std::vector<NamedAxis> named;
   for (const Axis& axis : axes) {
     const std::optional<JsonValue> list = object.find(axis.key);

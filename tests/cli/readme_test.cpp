@@ -57,6 +57,31 @@ std::vector<std::string> cells(const std::string& row) {
   return cells;
 }
 
+// "| `kpool`, trained | 0.292, 0.919 | ..." is what recall gives at 4:1, layer by layer.
+TEST(Readme, ItsRecallIsWhatRecallGives) {
+  const Outcome outcome =
+      indexpool({"recall", "--data", "layer6,layer14,layer22", "--ratio", "4", "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::vector<std::string> layers = {"layer6", "layer14", "layer22"};
+  int compared = 0;
+  for (const auto& found : nlohmann::json::parse(outcome.out)) {
+    const std::string how = found["how"];
+    const std::string start =
+        "| `" + found["policy"].get<std::string>() + (how == "fixed" ? "` |" : "`, " + how + " |");
+    const auto at = readme().find(start);
+    if (at == std::string::npos) continue;
+    const auto row = cells(readme().substr(at, readme().find('\n', at) - at));
+    const auto layer = std::find(layers.begin(), layers.end(), found["data"].get<std::string>());
+    const std::string& cell = row[static_cast<std::size_t>(layer - layers.begin() + 1)];
+    // Exponentials differ between libraries in the last bit, and training carries that on.
+    EXPECT_NEAR(std::stod(cell), found["recall"].get<double>(), 0.004) << start;
+    EXPECT_NEAR(std::stod(cell.substr(cell.find(',') + 1)), found["mass"].get<double>(), 0.004)
+        << start;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 3 * 12);
+}
+
 TEST(Readme, ItsResultIsWhatRunGives) {
   const Folder folder;
   const Outcome outcome = indexpool({"run", "--out", folder.file("report"), "--format", "json"});

@@ -16,5 +16,12 @@ if(NOT times EQUAL 1)
                       "update ${TABLE}:\n${find}")
 endif()
 string(REPLACE "${find}" "${with}" text "${text}")
+# A copy of another file, from when the row named that one, would still shadow it.
+cmake_path(GET OUTPUT PARENT_PATH folder)
+file(GLOB copies "${folder}/*.cuh" "${folder}/*.hpp" "${folder}/*.cpp")
+list(REMOVE_ITEM copies "${OUTPUT}")
+if(copies)
+  file(REMOVE ${copies})
+endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "${text}" @ONLY)  # leaves an equal file alone
 file(TOUCH "${OUTPUT}.stamp")
