@@ -145,6 +145,20 @@ std::string_view to_string(Op op) {
       return "topk";
     case Op::pool_weights:
       return "pool_weights";
+    case Op::pool_backward:
+      return "pool_backward";
+    case Op::safe_gate:
+      return "safe_gate";
+    case Op::linear_attention:
+      return "linear_attention";
+    case Op::sparse_attention:
+      return "sparse_attention";
+    case Op::gate_fusion:
+      return "gate_fusion";
+    case Op::composite_attention:
+      return "composite_attention";
+    case Op::attention_feedback:
+      return "attention_feedback";
   }
   throw InternalError("an Op outside its enumeration");
 }

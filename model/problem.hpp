@@ -12,7 +12,24 @@ namespace indexpool {
 
 inline constexpr std::string_view shipped_policy = "kpool";
 
-enum class Op { project, pool, append, quantize_query, logits, topk, pool_weights };
+enum class Op {
+  project,
+  pool,
+  append,
+  quantize_query,
+  logits,
+  topk,
+  pool_weights,
+  // The backward pass of a published form of pooling.
+  pool_backward,
+  // Of the attention around the pooling (attention.hpp).
+  safe_gate,
+  linear_attention,
+  sparse_attention,
+  gate_fusion,
+  composite_attention,
+  attention_feedback
+};
 std::string_view to_string(Op op);
 
 // How tokens enter the cache: `prefill_chunk` tokens at a time up to `prefill_tokens`, then decode
@@ -24,12 +41,14 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// A policy other than kpool (policy.hpp) is a pooling operation by itself: groups of index_kpool
-// vectors of index_head_dim channels, a mode of pooling_modes(); topk, schedule and pages stay at
-// their defaults.
+// An `attention` (attention.hpp) is a problem by itself too: lengths tokens of index_n_heads heads
+// of index_head_dim channels, in f32, f16 or bf16. A policy other than kpool (policy.hpp) is a
+// pooling operation by itself: groups of index_kpool vectors of index_head_dim channels, a mode of
+// pooling_modes(); topk, schedule and pages stay at their defaults.
 struct Problem {
   IndexerConfig indexer;
   std::string policy{shipped_policy};
+  std::string attention;  // empty: the indexer, or the policy
   std::string mode = "vllm_fp8";
   std::vector<std::int64_t> lengths = {259};  // tokens of each sequence
   Schedule schedule;
