@@ -34,10 +34,7 @@ void additive_weights_kernel(AdditiveWeightsParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;
   const GroupVectors vectors = vectors_of(p.grouped, place);
-  Row<T, Pieces> query = {};
-  if (place.active)
-    query = load_row<T, Pieces>(p.queries + place.group * (p.grouped.head_dim * bytes_of(T)),
-                                place.lane);
+  const auto query = load_query<T, Pieces>(p.queries, p.grouped, place);
   const float query_square = sum_over(p.grouped.lanes, lane_dot(query, query));
   const std::int64_t row = place.group * p.grouped.index_kpool;
   const auto weight_of = [&](int i, const Dots& dots) {

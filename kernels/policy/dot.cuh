@@ -21,6 +21,14 @@ IP_DEVICE float lane_dot(const Row<T, Pieces>& a, const Row<T, Pieces>& b) {
   return sum;
 }
 
+// The query of this lane's group, of queries [G, D].
+template <DType T, int Pieces>
+IP_DEVICE Row<T, Pieces> load_query(const std::byte* queries, const GroupParams& p,
+                                    const GroupPlace& place) {
+  if (!place.active) return {};
+  return load_row<T, Pieces>(queries + place.group * (p.head_dim * bytes_of(T)), place.lane);
+}
+
 // q . V and V . V of one vector of a group.
 struct Dots {
   float dot = 0, square = 0;

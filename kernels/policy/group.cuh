@@ -7,6 +7,7 @@
 
 #include "indexpool/kernels/args.hpp"
 #include "indexpool/kernels/policy/geometry.hpp"
+#include "indexpool/kernels/policy/group_instances.hpp"
 #include "indexpool/kernels/storage.cuh"
 
 namespace indexpool::kernels::INDEXPOOL_TARGET {
@@ -104,26 +105,6 @@ IP_DEVICE float max_over(int lanes, float value) {
   for (int distance = 1; distance < lanes; distance *= 2)
     value = ip::max_number(value, ip::shuffle_xor(ip::full_mask, value, distance));
   return value;
-}
-
-// f.template operator()<storage, pieces>() for what the arguments select.
-template <class F>
-void with_group_instance(DType storage, std::int64_t head_dim, F&& f) {
-  const auto with_pieces = [&]<DType T>() {
-    switch (pieces_of(head_dim)) {
-      case 1:
-        return f.template operator()<T, 1>();
-      case 2:
-        return f.template operator()<T, 2>();
-      case 4:
-        return f.template operator()<T, 4>();
-      default:
-        return f.template operator()<T, 8>();
-    }
-  };
-  if (storage == DType::f32) return with_pieces.template operator()<DType::f32>();
-  if (storage == DType::f16) return with_pieces.template operator()<DType::f16>();
-  return with_pieces.template operator()<DType::bf16>();
 }
 
 }  // namespace indexpool::kernels::INDEXPOOL_TARGET

@@ -36,10 +36,7 @@ void tfidf_weights_kernel(TfidfWeightsParams p) {
   const GroupPlace place = place_of(p.grouped);
   if (!place.warp_active) return;
   const GroupVectors vectors = vectors_of(p.grouped, place);
-  Row<T, Pieces> query = {};
-  if (place.active)
-    query = load_row<T, Pieces>(p.queries + place.group * (p.grouped.head_dim * bytes_of(T)),
-                                place.lane);
+  const auto query = load_query<T, Pieces>(p.queries, p.grouped, place);
   const std::int64_t row = place.group * p.grouped.index_kpool;
   std::int32_t total = 0;
   for (int j = 0; j < vectors.present(); ++j)
