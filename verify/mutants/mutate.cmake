@@ -1,4 +1,4 @@
-# cmake -DTABLE=<table file> -DINDEX=n -DINPUT=<file of kernels/> -DOUTPUT=<copy> -P mutate.cmake
+# cmake -DTABLE=<table file> -DINDEX=n -DINPUT=<file of kernels/> -DFOLDER=<of all copies> -DOUTPUT=<copy> -P mutate.cmake
 # Copies a file with a row's text replaced. The text must be there exactly once.
 cmake_minimum_required(VERSION 3.25)
 file(READ "${TABLE}" table)
@@ -17,8 +17,7 @@ if(NOT times EQUAL 1)
 endif()
 string(REPLACE "${find}" "${with}" text "${text}")
 # A copy of another file, from when the row named that one, would still shadow it.
-cmake_path(GET OUTPUT PARENT_PATH folder)
-file(GLOB copies "${folder}/*.cuh" "${folder}/*.hpp" "${folder}/*.cpp")
+file(GLOB_RECURSE copies "${FOLDER}/indexpool/*.cuh" "${FOLDER}/indexpool/*.hpp" "${FOLDER}/indexpool/*.cpp")
 list(REMOVE_ITEM copies "${OUTPUT}")
 if(copies)
   file(REMOVE ${copies})

@@ -306,18 +306,12 @@ BlockMaxInputs make_block_max_inputs(const Problem& problem) {
   const auto score = [&](std::int64_t row, std::int64_t t) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::int64_t index = row * tokens + t;
-    switch (kind.integer(index, 0, 31)) {  // one in eight is special
-      case 0:
-        return std::numeric_limits<double>::quiet_NaN();
-      case 1:
-        return infinity;
-      case 2:
-        return -infinity;
-      case 3:
-        return -0.0;
-      default:
-        return draw.normal(index);
-    }
+    const std::int64_t of = kind.integer(index, 0, 1023);
+    if (of < 32) return std::numeric_limits<double>::quiet_NaN();
+    if (of < 64) return -infinity;
+    if (of < 96) return -0.0;
+    if (of == 96) return infinity;  // rare: the maximum of any block that has one
+    return draw.normal(index);
   };
   return {table(DType::f32, rows, tokens, score), problem.indexer.index_kpool};
 }
