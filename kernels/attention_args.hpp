@@ -80,7 +80,65 @@ struct GateFusionArgs {
   float* outputs = nullptr;                 // [N, H, V]
 };
 
-using AttentionArgs = std::variant<SafeGateArgs, LinearStepArgs, LinearChunkArgs,
-                                   SparseAttentionArgs, GateFusionArgs>;
+// Cq = W_q C and Ck = W_k C of every token and head: what composite attention scores with.
+struct DecompressArgs {
+  const void* composites = nullptr;    // [T, H, D]
+  const void* query_weight = nullptr;  // [H, D, D], rows are outputs
+  const void* key_weight = nullptr;    // [H, D, D]
+  DType storage = DType::bf16;         // f32, f16, bf16
+  std::int64_t tokens = 0;
+  std::int32_t heads = 1, head_dim = 128;  // head_dim 32, 64 or 128
+  float* queries = nullptr;                // [T, H, D]
+  float* keys = nullptr;                   // [T, H, D]
+};
+
+// Causal softmax(scale Cq Ck^T) V with the original values, one sequence.
+struct CompositeAttentionArgs {
+  const float* queries = nullptr;  // [T, H, D] as decompressed
+  const float* keys = nullptr;     // [T, H, D]
+  const void* values = nullptr;    // [T, H, D]
+  DType storage = DType::bf16;     // of the values: f32, f16, bf16
+  std::int64_t tokens = 0;
+  std::int32_t heads = 1, head_dim = 128;  // head_dim 32, 64 or 128
+  float scale = 0.08838834764831845f;      // D^-0.5
+  float* outputs = nullptr;                // [T, H, D]
+};
+
+// How many vectors of a step have any attention mass: shares of the count, one per block of the
+// launch, for attention_feedback to add up. A slot is a vector's place in [G, m].
+struct CountAttendedArgs {
+  const float* attention_mass = nullptr;  // [slots]
+  std::int64_t slots = 0;                 // G m
+  std::int32_t* counts = nullptr;         // [attended_counts(slots)]
+};
+inline constexpr std::int64_t slots_per_count = 1024, most_attended_counts = 256;
+constexpr std::int64_t attended_counts(std::int64_t slots) {
+  const std::int64_t blocks = (slots + slots_per_count - 1) / slots_per_count;
+  return blocks < most_attended_counts ? blocks : most_attended_counts;
+}
+
+// The access counts after a step, token by token (attention/token_slots.hpp makes the lists): those
+// of token k are token_slots[first_slot[k]] up to, not including, [first_slot[k + 1]], ascending,
+// so that slots of one group are neighbours. Every slot belongs to one token.
+struct AttentionFeedbackArgs {
+  const float* attention_mass = nullptr;      // [slots]
+  const std::int32_t* counts = nullptr;       // [attended_counts(slots)]
+  const std::int32_t* accesses = nullptr;     // [slots], 0 to most_accesses
+  const std::int32_t* token_slots = nullptr;  // [slots]
+  const std::int32_t* first_slot = nullptr;   // [tokens + 1]
+  std::int64_t slots = 0;                     // below 2^31
+  std::int64_t tokens = 0;
+  std::int32_t index_kpool = 4;             // m: slot / m is the group
+  std::int32_t* next_accesses = nullptr;    // [slots]; may be `accesses` itself
+  std::int32_t* groups_accessed = nullptr;  // [slots]
+  // The same on the host, for the declared traffic. Null: every token has slots / tokens
+  // neighbouring ones.
+  const std::int32_t* host_token_slots = nullptr;
+  const std::int32_t* host_first_slot = nullptr;
+};
+
+using AttentionArgs =
+    std::variant<SafeGateArgs, LinearStepArgs, LinearChunkArgs, SparseAttentionArgs, GateFusionArgs,
+                 DecompressArgs, CompositeAttentionArgs, CountAttendedArgs, AttentionFeedbackArgs>;
 
 }  // namespace indexpool::kernels
