@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "indexpool/kernels/attention_args.hpp"
+#include "indexpool/kernels/backward_args.hpp"
 #include "indexpool/kernels/policy_args.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/problem.hpp"
@@ -185,6 +186,6 @@ struct TopkArgs {
 };
 
 using OpArgs = std::variant<PoolArgs, SeedTailArgs, AppendArgs, QuantizeQueryArgs, LogitsArgs,
-                            TopkArgs, PolicyArgs, AttentionArgs>;
+                            TopkArgs, PolicyArgs, AttentionArgs, BackwardArgs>;
 
 }  // namespace indexpool::kernels

@@ -187,6 +187,7 @@ Blocks place(TopkArgs& args) {
 // Published forms run where they lie.
 Blocks place(PolicyArgs&) { return {}; }
 Blocks place(AttentionArgs&) { return {}; }
+Blocks place(BackwardArgs&) { return {}; }
 
 class FarTarget final : public Target {
  public:

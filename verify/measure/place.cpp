@@ -143,6 +143,7 @@ class Placer {
   }
   void finish(kernels::PolicyArgs args) { placed_.args = std::move(args); }
   void finish(kernels::AttentionArgs args) { placed_.args = std::move(args); }
+  void finish(kernels::BackwardArgs args) { placed_.args = std::move(args); }
   void finish(kernels::TopkArgs args) {
     args.logits =
         floats("logits", checked_product(args.row_count, args.logits_stride, "logits of a batch"));

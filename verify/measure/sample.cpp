@@ -35,6 +35,7 @@ struct ByOperation {
   // No grid holds them.
   std::vector<Check> operator()(const kernels::PolicyArgs&) const { return {}; }
   std::vector<Check> operator()(const kernels::AttentionArgs&) const { return {}; }
+  std::vector<Check> operator()(const kernels::BackwardArgs&) const { return {}; }
 };
 
 }  // namespace

@@ -95,6 +95,7 @@ struct Corrupt {
 
   void operator()(const kernels::PolicyArgs&) const {}
   void operator()(const kernels::AttentionArgs&) const {}
+  void operator()(const kernels::BackwardArgs&) const {}
 
   // Of the pool that the first request closes.
   static std::int64_t page(const kernels::AppendArgs& args) {

@@ -1,0 +1,111 @@
+// Arguments of the kernels of the backward pass (reference/training/gradients.hpp has the
+// formulas). Gradients are f32 and lie by slot: [G, m, ...] has the place of vector i of group g at
+// g m + i, absent vectors get 0. Pointers are the target's global memory, 32-byte aligned.
+// backward/plan.hpp makes the arguments.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "indexpool/kernels/policy_args.hpp"
+
+namespace indexpool::kernels {
+
+// From grad_pooled [G, D], with one weight per vector. With s = sum of the group's weights when
+// `divide`, else 1; where |s| < 2^-126 the mean was pooled, and weights have no gradient.
+//   grad_vectors[g, i] = grad_pooled[g] w_i / s
+//   grad_weights[g, i] = grad_pooled[g] . (V_i - pooled) / s, or grad_pooled[g] . V_i
+// `clip`: weight gradients into [-1, 1].
+struct PoolBackwardArgs {
+  GroupedVectors grouped;
+  const float* pool_weights = nullptr;  // [sets, m]
+  bool divide = false, clip = false;
+  const float* grad_pooled = nullptr;  // [G, D]
+  float* grad_vectors = nullptr;       // [G, m, D]
+  float* grad_weights = nullptr;       // [G, m], not yet summed over the groups of a set
+};
+// The same with a weight for each channel, and back through csa's rotation and norm first.
+struct ChannelPoolBackwardArgs {
+  GroupedVectors grouped;
+  const float* pool_weights = nullptr;  // [G, m, D]
+  bool clip = false;
+  const float* norm_weight = nullptr;  // [D]; null: neither norm nor rotation
+  float norm_eps = 1e-6f;
+  const float* rope = nullptr;  // [G, rope_dims]
+  std::int32_t rope_dims = 0;
+  const float* grad_pooled = nullptr;  // [G, D]
+  float* grad_vectors = nullptr;       // [G, m, D]
+  float* grad_weights = nullptr;       // [G, m, D]
+  float* grad_norm = nullptr;          // [G, D], to be summed over groups; null without a norm
+};
+
+// sums[s] = sum of rows first[s] ... first[s + 1] - 1 of values [R, W], in a fixed order; into
+// [-1, 1] when `clip`. Row j is rows[j] where there is such a list.
+struct SumRowsArgs {
+  const float* values = nullptr;
+  const std::int32_t* rows = nullptr;   // null: row j is j
+  const std::int64_t* first = nullptr;  // [segments + 1], not descending
+  std::int64_t segments = 0;
+  std::int32_t width = 0;  // W
+  bool clip = false;
+  float* sums = nullptr;  // [segments, W]
+  // The same on the host, for the declared traffic.
+  const std::int32_t* host_rows = nullptr;
+  const std::int64_t* host_first = nullptr;
+};
+
+// Softmax over i: grad_scores[g, i, c] = w_ic (grad_weights_ic - sum_j w_jc grad_weights_jc).
+struct ChannelSoftmaxBackwardArgs {
+  std::int64_t group_count = 0;
+  std::int32_t index_kpool = 4, head_dim = 128;
+  const float* pool_weights = nullptr;  // [G, m, D]
+  const float* grad_weights = nullptr;  // [G, m, D]
+  float* grad_scores = nullptr;         // [G, m, D]
+};
+struct RoleSoftmaxBackwardArgs {
+  std::int64_t sets = 0;
+  std::int32_t index_kpool = 4;
+  const float* pool_weights = nullptr;  // [sets, m]
+  const float* grad_weights = nullptr;  // [sets, m]
+  float* grad_matrix = nullptr;         // [sets, m]
+};
+
+// Sigmoid: dz_i = grad_weights_i w_i (1 - w_i), head h = g % heads.
+//   grad_vectors[g, i] = held_vectors[g, i] + dz_i gate_weight[h, X:]
+//   grad_gate[g] = sum_i dz_i V_i, grad_hidden_gates[g] = sum_i dz_i
+struct GateBackwardArgs {
+  GroupedVectors grouped;
+  const void* gate_weight = nullptr;  // [heads, X + D] storage dtype
+  std::int32_t hidden = 0, heads = 1;
+  const float* pool_weights = nullptr;  // [G, m]
+  const float* grad_weights = nullptr;  // [G, m]
+  const float* held_vectors = nullptr;  // [G, m, D]: PoolBackwardArgs::grad_vectors
+  float* grad_vectors = nullptr;        // [G, m, D]
+  float* grad_gate = nullptr;           // [G, D], to be summed over the groups of a head
+  float* grad_hidden_gates = nullptr;   // [T, heads]
+};
+// grad_hidden_states[t] = sum_h grad_hidden_gates[t, h] gate_weight[h, :X]
+struct HiddenStatesBackwardArgs {
+  const void* gate_weight = nullptr;
+  DType storage = DType::bf16;
+  std::int64_t tokens = 0;
+  std::int32_t hidden = 0, head_dim = 128, heads = 1;
+  const float* grad_hidden_gates = nullptr;  // [T, heads]
+  float* grad_hidden_states = nullptr;       // [T, X]
+};
+// grad_gate[b, h] = sum over the b-th 16 tokens of grad_hidden_gates[t, h] hidden_states[t]
+struct HiddenGateBackwardArgs {
+  const void* hidden_states = nullptr;  // [T, X]
+  DType storage = DType::bf16;
+  std::int64_t tokens = 0;
+  std::int32_t hidden = 0, heads = 1;
+  const float* grad_hidden_gates = nullptr;  // [T, heads]
+  float* grad_gate = nullptr;                // [ceil(T / 16), heads, X]
+};
+
+using BackwardArgs =
+    std::variant<PoolBackwardArgs, ChannelPoolBackwardArgs, SumRowsArgs, ChannelSoftmaxBackwardArgs,
+                 RoleSoftmaxBackwardArgs, GateBackwardArgs, HiddenStatesBackwardArgs,
+                 HiddenGateBackwardArgs>;
+
+}  // namespace indexpool::kernels
