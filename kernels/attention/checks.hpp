@@ -23,5 +23,9 @@ std::optional<std::string> bad_safe_gate(const SafeGateArgs& args);
 std::optional<std::string> bad_linear(const LinearAttentionArgs& args);
 std::optional<std::string> bad_sparse(const SparseAttentionArgs& args);
 std::optional<std::string> bad_fusion(const GateFusionArgs& args);
+std::optional<std::string> bad_decompress(const DecompressArgs& args);
+std::optional<std::string> bad_composite(const CompositeAttentionArgs& args);
+std::optional<std::string> bad_count_attended(const CountAttendedArgs& args);
+std::optional<std::string> bad_feedback(const AttentionFeedbackArgs& args);
 
 }  // namespace indexpool::kernels

@@ -106,20 +106,6 @@ std::int64_t tokens_of(const LinearAttentionArgs& args, std::int64_t sequence) {
   return args.host_sequences == nullptr ? 1 : args.host_sequences[sequence].tokens;
 }
 
-Traffic times(std::int64_t count, const Traffic& one) {
-  Traffic sum;
-  sum.global_load.value = count * one.global_load.value;
-  sum.global_store.value = count * one.global_store.value;
-  sum.load_sectors = count * one.load_sectors;
-  sum.store_sectors = count * one.store_sectors;
-  sum.shared_load.value = count * one.shared_load.value;
-  sum.shared_store.value = count * one.shared_store.value;
-  sum.shared_wavefronts = count * one.shared_wavefronts;
-  sum.block_barriers = count * one.block_barriers;
-  sum.shuffles = count * one.shuffles;
-  return sum;
-}
-
 // Everything but the traffic; `flop_per_element` of the state and token.
 template <class F>
 Work linear_work(const LinearAttentionArgs& args, std::int64_t columns, double flop_per_element,

@@ -55,4 +55,30 @@ constexpr std::int64_t sparse_shared_bytes(std::int64_t width) {
 // Key loads in flight.
 inline constexpr int sparse_batch = 4;
 
+// --- composite attention: tiles of 64 rows times 32 others; eight neighbouring lanes share four
+// rows (row, row + 16, ...) and take every eighth of the others ---
+inline constexpr int tile_threads = 128, tile_rows = 64, tile_others = 32;
+inline constexpr int lanes_per_row = 8, row_step = tile_threads / lanes_per_row;
+inline constexpr int rows_per_thread = tile_rows / row_step;
+inline constexpr int others_per_thread = tile_others / lanes_per_row;
+inline constexpr int tile_blocks_per_sm = 2;
+// Floats between one of the others and the next: eight lanes that read eight of them share no bank.
+inline constexpr int tile_padding = 4;
+// A row of weights: four of a warp lie in different banks.
+inline constexpr int weight_stride = tile_others + 8;
+// Composites and rows of a weight; queries, keys, values and weights.
+constexpr std::int64_t decompress_shared_bytes(int dim) {
+  return std::int64_t{4} * (tile_rows * dim + tile_others * (dim + tile_padding));
+}
+constexpr std::int64_t composite_shared_bytes(int dim) {
+  return decompress_shared_bytes(dim) +
+         std::int64_t{4} * (tile_others * dim + tile_rows * weight_stride);
+}
+
+// --- feedback: four slots a thread and step to count what is attended to; a thread a token ---
+inline constexpr int feedback_threads = 256, feedback_warps = feedback_threads / 32;
+inline constexpr int feedback_blocks_per_sm = 4;
+inline constexpr int slots_per_thread = slots_per_count / feedback_threads;
+inline constexpr std::int64_t feedback_shared_bytes = std::int64_t{feedback_warps} * 4;
+
 }  // namespace indexpool::kernels

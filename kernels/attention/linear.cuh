@@ -5,6 +5,7 @@
 #include "indexpool/kernels/arithmetic.cuh"
 #include "indexpool/kernels/attention/checks.hpp"
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/rows.cuh"
 #include "indexpool/kernels/policy/group.cuh"
 
 namespace indexpool::kernels::INDEXPOOL_TARGET {
@@ -36,22 +37,6 @@ inline LinearParams linear_params(const LinearAttentionArgs& args) {
           args.outputs};
 }
 
-template <DType T>
-IP_DEVICE float load_element(const std::byte* base, std::int64_t index) {
-  if constexpr (T == DType::f32)
-    return ip::load_global(reinterpret_cast<const float*>(base) + index);
-  else
-    return float_from_16<T>(ip::load_global(reinterpret_cast<const std::uint16_t*>(base) + index));
-}
-
-// Four floats of shared memory by one instruction.
-struct alignas(16) Four {
-  float x[4];
-};
-IP_DEVICE Four load_four(const float* shared) {
-  return ip::load_shared(reinterpret_cast<const Four*>(shared));
-}
-
 // A warp writes row x / sqrt(x . x + eps) of K channels to shared memory, lane by lane: channels
 // l, l + 32, ..., their squares added in this order, then by a tree.
 template <int K, DType T>
@@ -67,6 +52,12 @@ IP_DEVICE void stage_normalised(const std::byte* base, std::int64_t row, float e
   for (int i = 0; i < K / 32; ++i)
     ip::store_shared(to + 32 * i + ip::lane_index(), ip::div(x[i], norm));
 }
+
+// What a token brings to a column of the state.
+struct LinearToken {
+  std::int64_t row;  // [N, H]
+  float value, beta;
+};
 
 // A head of a sequence, and a thread's quarter of a column of its state: channels part * K / 4 on.
 template <int K>
@@ -97,6 +88,11 @@ struct LinearColumn {
   // Of token t: [N, H].
   IP_DEVICE std::int64_t row(const LinearParams& p, int t) const {
     return (sequence.first_row + t) * p.heads + head;
+  }
+  template <DType T>
+  IP_DEVICE LinearToken token(const LinearParams& p, int t) const {
+    const std::int64_t at = row(p, t);
+    return {at, load_element<T>(p.values, at * p.value_dim + column), ip::load_global(p.beta + at)};
   }
   IP_DEVICE void write(const LinearParams& p, std::int64_t row, float output) const {
     if (part == 0) ip::store_global(p.outputs + row * p.value_dim + column, output);
@@ -140,18 +136,5 @@ struct LinearColumn {
     return p.states + (matrix * K + part * channels) * p.value_dim + column;
   }
 };
-
-// f.template operator()<key_dim, storage>() for what the arguments select.
-template <class F>
-void with_linear_instance(const LinearAttentionArgs& args, F&& f) {
-  const auto with_storage = [&]<int K>() {
-    if (args.storage == DType::f32) return f.template operator()<K, DType::f32>();
-    if (args.storage == DType::f16) return f.template operator()<K, DType::f16>();
-    return f.template operator()<K, DType::bf16>();
-  };
-  if (args.key_dim == 32) return with_storage.template operator()<32>();
-  if (args.key_dim == 64) return with_storage.template operator()<64>();
-  return with_storage.template operator()<128>();
-}
 
 }  // namespace indexpool::kernels::INDEXPOOL_TARGET

@@ -132,16 +132,14 @@ IP_DEVICE void advance_column(const LinearParams& p, LinearColumn<K>& mine, int 
   IP_UNROLL
   for (int m = 0; m < chunk_tokens; ++m) u[m] = 0;
   for (int i = 0; i < n; ++i) {
-    const std::int64_t row = mine.row(p, first + i);
-    const float value = load_element<T>(p.values, row * p.value_dim + mine.column);
-    const float beta = ip::load_global(p.beta + row);
-    const float right = ip::mul(beta, ip::sub(value, mine.dot(memory.keys + i * K)));
+    const LinearToken token = mine.template token<T>(p, first + i);
+    const float right = ip::mul(token.beta, ip::sub(token.value, mine.dot(memory.keys + i * K)));
     const float update = add_products(memory.a + i * chunk_tokens, -1.0f, u, right);
     IP_UNROLL
     for (int m = 0; m < chunk_tokens; ++m) u[m] = m == i ? update : u[m];
     const float read =
         add_products(memory.read + i * chunk_tokens, 1.0f, u, mine.dot(memory.queries + i * K));
-    mine.write(p, row, ip::mul(p.scale, read));
+    mine.write(p, token.row, ip::mul(p.scale, read));
   }
   mine.decay(memory.through());
   for (int j = 0; j < n; ++j) {
@@ -180,7 +178,7 @@ inline std::optional<std::string> linear_attention_chunk_unsupported(const OpArg
 
 inline void linear_attention_chunk_launch(const OpArgs& any, LaunchContext& context) {
   const LinearAttentionArgs& args = the_attention_args<LinearChunkArgs>(any).linear;
-  with_linear_instance(args, [&]<int K, DType T>() {
+  with_row_instance(args.key_dim, args.storage, [&]<int K, DType T>() {
     ip_launch(context, args.sequence_count * args.heads, args.value_dim * column_parts,
               chunk_shared_bytes(K), linear_attention_chunk_kernel<K, T>, linear_params(args));
   });

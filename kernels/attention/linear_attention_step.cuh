@@ -32,17 +32,15 @@ void linear_attention_step_kernel(LinearParams p) {
   LinearColumn<K> mine(p, ip::block_index() / blocks, static_cast<int>(ip::block_index() % blocks));
   float* const shared = reinterpret_cast<float*>(ip::dynamic_shared());
   for (int t = 0; t < mine.sequence.tokens; ++t) {
-    const std::int64_t row = mine.row(p, t);
-    float* const token = shared + t % 2 * 3 * K;
-    stage_token<K, T>(p, row, token);
-    const float value = load_element<T>(p.values, row * p.value_dim + mine.column);
-    const float beta = ip::load_global(p.beta + row);
+    float* const rows = shared + t % 2 * 3 * K;
+    stage_token<K, T>(p, mine.row(p, t), rows);
+    const LinearToken token = mine.template token<T>(p, t);
     // A warp that is ahead writes the other half; it is back here before it writes this one again.
     ip::sync_block();
-    mine.decay(token + 2 * K);
-    const float remembered = mine.dot(token + K);
-    mine.add(token + K, ip::mul(beta, ip::sub(value, remembered)));
-    mine.write(p, row, ip::mul(p.scale, mine.dot(token)));
+    mine.decay(rows + 2 * K);
+    const float remembered = mine.dot(rows + K);
+    mine.add(rows + K, ip::mul(token.beta, ip::sub(token.value, remembered)));
+    mine.write(p, token.row, ip::mul(p.scale, mine.dot(rows)));
   }
   mine.store(p, ip::block_index() / blocks);
 }
@@ -55,7 +53,7 @@ inline std::optional<std::string> linear_attention_step_unsupported(const OpArgs
 
 inline void linear_attention_step_launch(const OpArgs& any, LaunchContext& context) {
   const LinearAttentionArgs& args = the_attention_args<LinearStepArgs>(any).linear;
-  with_linear_instance(args, [&]<int K, DType T>() {
+  with_row_instance(args.key_dim, args.storage, [&]<int K, DType T>() {
     const std::int64_t blocks = args.sequence_count * args.heads * (args.value_dim / step_columns);
     ip_launch(context, blocks, step_threads, step_shared_bytes(K),
               linear_attention_step_kernel<K, T>, linear_params(args));

@@ -5,32 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "indexpool/kernels/access_cost.hpp"
 #include "indexpool/kernels/policy/geometry.hpp"
+#include "indexpool/kernels/refusal.hpp"
 
 namespace indexpool::kernels {
 namespace {
-
-using Reason = std::optional<std::string>;
-
-// Rows that start inside a sector would cost other sectors than declared.
-Reason misplaced(const char* what, const void* address) {
-  const std::int64_t beyond = address_of(address) % sector_bytes;
-  if (beyond == 0) return std::nullopt;
-  return fmt::format("{} start {} bytes past a multiple of {}; align them", what, beyond,
-                     sector_bytes);
-}
 
 Reason bad_index_kpool(std::int64_t index_kpool) {
   if (index_kpool >= 1 && index_kpool <= most_pooled_vectors) return std::nullopt;
   return fmt::format("index_kpool is {}; groups have 1 to {} vectors", index_kpool,
                      most_pooled_vectors);
-}
-
-Reason bad_storage(DType storage) {
-  if (storage == DType::f32 || storage == DType::f16 || storage == DType::bf16) return std::nullopt;
-  return fmt::format("vectors are stored as {}; these kernels read f32, f16 and bf16",
-                     info(storage).name);
 }
 
 Reason bad_head_dim(std::int64_t head_dim) {
@@ -44,7 +28,7 @@ Reason bad_head_dim(std::int64_t head_dim) {
 Reason bad_groups(const GroupedVectors& grouped) {
   if (auto reason = bad_head_dim(grouped.head_dim)) return reason;
   if (auto reason = bad_index_kpool(grouped.index_kpool)) return reason;
-  if (auto reason = bad_storage(grouped.storage)) return reason;
+  if (auto reason = bad_storage("vectors", grouped.storage)) return reason;
   if (auto reason = misplaced("the vectors", grouped.vectors)) return reason;
   return misplaced("the groups", grouped.groups);
 }
@@ -69,7 +53,8 @@ Reason bad_numeric_mode(const NumericMode& mode) {
   if (mode.hadamard)
     return fmt::format("numeric mode \"{}\" rotates by a Hadamard matrix; published forms do not",
                        mode.name);
-  if ((mode.quantised() ? codes : elements) && power_of_two_codes) return bad_storage(mode.pooled);
+  if ((mode.quantised() ? codes : elements) && power_of_two_codes)
+    return bad_storage("vectors", mode.pooled);
   return fmt::format(
       "numeric mode \"{}\" stores {} {}; pooled vectors are f32, f16 or bf16, or e4m3 with any "
       "scale, or i8 with a scale by amax",
@@ -95,7 +80,7 @@ Reason bad_tfidf_weights(const TfidfWeightsArgs& args) {
 }
 
 Reason bad_hidden_gates(const HiddenGatesArgs& args) {
-  if (auto reason = bad_storage(args.storage)) return reason;
+  if (auto reason = bad_storage("vectors", args.storage)) return reason;
   if (auto reason = bad_head_dim(args.head_dim)) return reason;
   if (auto reason = bad_gate(args.hidden, args.heads, args.gate_weight)) return reason;
   return misplaced("the hidden states", args.hidden_states);

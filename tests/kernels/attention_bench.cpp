@@ -7,6 +7,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "indexpool/kernels/attention/token_slots.hpp"
+
 namespace indexpool::kernels {
 namespace {
 
@@ -35,8 +37,9 @@ class Bench {
   float* outputs(std::int64_t count) {
     return reinterpret_cast<float*>(allocate("outputs", 4 * count));
   }
-  std::vector<float> download(const float* from, std::int64_t count) {
-    std::vector<float> values(static_cast<std::size_t>(count));
+  template <class T>
+  std::vector<T> download(const T* from, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
     target_.download(values.data(), reinterpret_cast<const std::byte*>(from), 4 * count);
     return values;
   }
@@ -276,6 +279,60 @@ Tensor random_selection(std::int64_t rows, std::int64_t width, std::int64_t most
     std::shuffle(row, row + width, random);
   }
   return selection;
+}
+
+std::vector<float> run_composite(const CompositeAttentionInputs& in, Target& target,
+                                 std::optional<float> scale) {
+  Bench bench(target);
+  const std::int64_t count = in.composites.size();
+  DecompressArgs first;
+  first.composites = bench.upload("composites", in.composites);
+  first.query_weight = bench.upload("query weight", in.query_weight);
+  first.key_weight = bench.upload("key weight", in.key_weight);
+  first.storage = in.composites.dtype();
+  first.tokens = in.composites.dim(0);
+  first.heads = static_cast<std::int32_t>(in.composites.dim(1));
+  first.head_dim = static_cast<std::int32_t>(in.composites.dim(2));
+  first.queries = bench.outputs(count), first.keys = bench.outputs(count);
+  bench.launch(first);
+  CompositeAttentionArgs args;
+  args.queries = first.queries, args.keys = first.keys;
+  args.values = bench.upload("values", in.values);
+  args.storage = first.storage, args.tokens = first.tokens;
+  args.heads = first.heads, args.head_dim = first.head_dim;
+  args.scale = scale.value_or(static_cast<float>(1 / std::sqrt(double{1} * args.head_dim)));
+  args.outputs = bench.outputs(count);
+  bench.launch(args);
+  return bench.download(args.outputs, count);
+}
+
+FeedbackRun run_feedback(const FeedbackInputs& in, const AccessTerms& terms, Target& target) {
+  Bench bench(target);
+  const auto words = [&](const char* name, const std::vector<std::int32_t>& values) {
+    return reinterpret_cast<const std::int32_t*>(
+        bench.upload(name, values.data(), 4 * std::ssize(values)));
+  };
+  const auto counts = [&](std::int64_t count) {
+    return reinterpret_cast<std::int32_t*>(bench.outputs(count));
+  };
+  const TokenSlots lists = token_slots(in.tokens.as<std::int32_t>());
+  CountAttendedArgs first;
+  first.attention_mass = bench.floats("masses", in.attention_mass);
+  first.slots = in.attention_mass.size();
+  first.counts = counts(attended_counts(first.slots));
+  bench.launch(first);
+  AttentionFeedbackArgs args;
+  args.attention_mass = first.attention_mass, args.slots = first.slots, args.counts = first.counts;
+  args.accesses = reinterpret_cast<const std::int32_t*>(bench.upload("accesses", terms.accesses));
+  args.token_slots = words("slots of tokens", lists.slots);
+  args.first_slot = words("first slots", lists.first);
+  args.tokens = lists.tokens();
+  args.index_kpool = static_cast<std::int32_t>(terms.accesses.dim(1));
+  args.next_accesses = counts(args.slots), args.groups_accessed = counts(args.slots);
+  args.host_token_slots = lists.slots.data(), args.host_first_slot = lists.first.data();
+  bench.launch(args);
+  return {bench.download(args.next_accesses, args.slots),
+          bench.download(args.groups_accessed, args.slots)};
 }
 
 }  // namespace indexpool::kernels

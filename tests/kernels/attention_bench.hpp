@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "indexpool/kernels/kernel.hpp"
@@ -59,5 +60,22 @@ LinearAttentionInputs tokens_of(const LinearAttentionInputs& inputs, std::int64_
 Tensor normal_tensor(DType dtype, indexpool::Shape shape, double spread, std::uint64_t seed);
 Tensor random_selection(std::int64_t rows, std::int64_t width, std::int64_t most,
                         std::int64_t tokens, std::uint64_t seed);
+
+// Both launches; the scale is head_dim^-0.5 unless another is asked for.
+std::vector<float> run_composite(const CompositeAttentionInputs& inputs, Target& target,
+                                 std::optional<float> scale = {});
+struct FeedbackRun {
+  std::vector<std::int32_t> next_accesses, groups_accessed;  // [G, m]
+  bool operator==(const FeedbackRun&) const = default;
+};
+FeedbackRun run_feedback(const FeedbackInputs& inputs, const AccessTerms& terms, Target& target);
+inline std::vector<float> run_composite(const CompositeAttentionInputs& inputs,
+                                        sim::simt::Options options = {}) {
+  return run_composite(inputs, *make_simt_target(std::move(options)));
+}
+inline FeedbackRun run_feedback(const FeedbackInputs& inputs, const AccessTerms& terms,
+                                sim::simt::Options options = {}) {
+  return run_feedback(inputs, terms, *make_simt_target(std::move(options)));
+}
 
 }  // namespace indexpool::kernels

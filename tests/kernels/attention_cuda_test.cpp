@@ -1,4 +1,6 @@
 // The GPU against the executor: the attention kernels promise the same bytes on both.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "indexpool/model/error.hpp"
@@ -64,6 +66,35 @@ TEST_F(AttentionCuda, GatesHaveTheExecutorsBytes) {
     gate.a_log = normal_tensor(DType::f32, {3}, 1, 5);
     gate.dt_bias = normal_tensor(DType::f32, {3, 64}, 1, 6);
     EXPECT_TRUE(same_bytes(run_safe_gate(gate, *device_), run_safe_gate(gate)));
+  }
+}
+
+TEST_F(AttentionCuda, CompositeAttentionHasTheExecutorsBytes) {
+  for (const DType storage : storages) {
+    for (const std::int64_t dim : {32, 64, 128}) {
+      for (const std::int64_t tokens : {1, 97, 160}) {
+        CompositeAttentionInputs in;
+        in.composites = normal_tensor(storage, {tokens, 2, dim}, 1, 1);
+        in.query_weight = normal_tensor(storage, {2, dim, dim}, 0.1, 2);
+        in.key_weight = normal_tensor(storage, {2, dim, dim}, 0.1, 3);
+        in.values = normal_tensor(storage, {tokens, 2, dim}, 1, 4);
+        EXPECT_TRUE(same_bytes(run_composite(in, *device_), run_composite(in)))
+            << tokens << " tokens of " << dim;
+      }
+    }
+  }
+}
+
+TEST_F(AttentionCuda, FeedbackCountsAsTheExecutor) {
+  for (const std::int64_t groups : {1, 300, 70'000}) {
+    AccessTerms terms;
+    terms.accesses = Tensor(DType::i32, {groups, 4});
+    terms.groups_accessed = Tensor(DType::i32, {groups, 4});
+    FeedbackInputs in = {normal_tensor(DType::f32, {groups, 4}, 1, 1),
+                         normal_tensor(DType::i32, {groups, 4}, 100, 2)};
+    for (std::int64_t i = 0; i < in.attention_mass.size(); ++i)
+      in.attention_mass.set(i, std::max(0.0, in.attention_mass.at(i)) / (10.0 * double(groups)));
+    EXPECT_TRUE(run_feedback(in, terms, *device_) == run_feedback(in, terms)) << groups;
   }
 }
 
