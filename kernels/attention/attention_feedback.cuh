@@ -12,6 +12,7 @@
 // count_attended.
 #pragma once
 
+#include "indexpool/kernels/attention/exceeds_mean.cuh"
 #include "indexpool/kernels/attention/feedback.cuh"
 #include "indexpool/model/attention.hpp"
 

@@ -1,5 +1,5 @@
 // What the attention kernels declare to move: equal, byte for byte, to what the executor counts.
-// Instructions and chains are not declared.
+// Instructions and chains come from issued.hpp.
 #pragma once
 
 #include "indexpool/kernels/attention/geometry.hpp"

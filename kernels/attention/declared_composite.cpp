@@ -4,6 +4,7 @@
 
 #include "indexpool/kernels/access_cost.hpp"
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/issued.hpp"
 
 namespace indexpool::kernels {
 
@@ -52,7 +53,7 @@ class TileTraffic {
                       warp_lanes * word_bytes, 1);
   }
   void add_values() {
-    load_fours(tile_others / 4 * rows_per_thread, rows_of_warp);
+    load_fours(std::int64_t{tile_others / 4} * rows_per_thread, rows_of_warp);
     load_fours(tile_others * (fours_ / lanes_per_row), lanes_per_row);
   }
   void store(std::int64_t bytes) { add_stores(traffic_, {bytes, bytes / sector_bytes}); }
@@ -101,6 +102,7 @@ Work declared_decompress(const DecompressArgs& args) {
       Flop(4 * static_cast<double>(args.tokens * heads) * static_cast<double>(dim * dim));
   set_tiles(work, args.tokens, heads, decompress_shared_bytes(args.head_dim));
   work.in_flight_per_block = Bytes(tile_others * dim * element);
+  issue_decompress(args, work);
   return work;
 }
 
@@ -140,6 +142,7 @@ Work declared_composite_attention(const CompositeAttentionArgs& args) {
   work.f32_flop = Flop(pairs * (4 * static_cast<double>(dim) + 23 + 4));
   set_tiles(work, args.tokens, heads, composite_shared_bytes(args.head_dim));
   work.in_flight_per_block = Bytes(tile_others * dim * (word_bytes + element));
+  issue_composite_attention(args, work);
   return work;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 
 namespace indexpool::kernels {
@@ -106,6 +107,7 @@ Work declared_count_attended(const CountAttendedArgs& args) {
   work.unique_write = Bytes(blocks * word_bytes);
   set_feedback(work, blocks);
   work.in_flight_per_block = Bytes(std::min(args.slots, slots_per_count) * word_bytes);
+  issue_count_attended(args, work);
   return work;
 }
 
@@ -122,6 +124,7 @@ Work declared_attention_feedback(const AttentionFeedbackArgs& args) {
   work.unique_write = Bytes(2 * args.slots * word_bytes);
   set_feedback(work, blocks);
   work.in_flight_per_block = Bytes(std::int64_t{feedback_threads} * 2 * word_bytes);
+  issue_attention_feedback(args, work);
   return work;
 }
 

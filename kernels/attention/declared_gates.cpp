@@ -4,6 +4,7 @@
 #include <map>
 
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 
 namespace indexpool::kernels {
@@ -77,6 +78,7 @@ Work declared_safe_gate(const SafeGateArgs& args) {
   work.f32_flop = Flop(static_cast<double>(pieces) * (channels_per_lane * (23 + 5) + 23));
   work.in_flight_per_block =
       Bytes((element + word_bytes) * elementwise_threads * channels_per_lane);
+  issue_safe_gate(args, work);
   return work;
 }
 
@@ -104,6 +106,7 @@ Work declared_gate_fusion(const GateFusionArgs& args) {
   // Per thread a sigmoid (25) and a difference; per channel two products and a sum.
   work.f32_flop = Flop(static_cast<double>(quads) * (26 + 3.0 * fusion_channels));
   work.in_flight_per_block = Bytes(quad_bytes * 2 * elementwise_threads);
+  issue_gate_fusion(args, work);
   return work;
 }
 

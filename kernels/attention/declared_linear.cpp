@@ -1,6 +1,7 @@
 // Traffic of linear attention: all blocks of equally long sequences are alike.
 #include "indexpool/kernels/access_cost.hpp"
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/issued.hpp"
 
 namespace indexpool::kernels {
 namespace {
@@ -139,6 +140,7 @@ Work declared_linear_step(const LinearAttentionArgs& args) {
   Work work = linear_work(args, step_columns, 7,
                           [&](std::int64_t tokens) { return block.step_block(tokens); });
   work.blocks_per_sm = resident_blocks(step_blocks_per_sm, step_shared_bytes(args.key_dim));
+  issue_linear_step(args, work);
   return work;
 }
 
@@ -151,6 +153,7 @@ Work declared_linear_chunk(const LinearAttentionArgs& args) {
                           [&](std::int64_t tokens) { return block.chunk_block(tokens); });
   const std::int64_t promised = chunk_threads_most / (args.value_dim * column_parts);
   work.blocks_per_sm = resident_blocks(promised, chunk_shared_bytes(args.key_dim));
+  issue_linear_chunk(args, work);
   return work;
 }
 

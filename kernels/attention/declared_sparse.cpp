@@ -4,6 +4,7 @@
 #include <set>
 
 #include "indexpool/kernels/attention/declared.hpp"
+#include "indexpool/kernels/attention/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 
 namespace indexpool::kernels {
@@ -130,6 +131,7 @@ Work declared_sparse_attention(const SparseAttentionArgs& args) {
   work.blocks_per_sm = resident_blocks(sparse_blocks_per_sm, sparse_shared_bytes(args.width));
   work.in_flight_per_block =
       Bytes(sparse_batch * sparse_groups(args.head_dim) * args.head_dim * element);
+  issue_sparse_attention(args, work);
   return work;
 }
 

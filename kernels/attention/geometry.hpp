@@ -49,8 +49,8 @@ constexpr std::int64_t padded_width(std::int64_t width) { return (width + 31) / 
 inline constexpr int sparse_stride = sparse_threads + 4;
 // Scores, then weights, of all selected tokens; maxima and sums of the warps; partial outputs.
 constexpr std::int64_t sparse_shared_bytes(std::int64_t width) {
-  return 4 *
-         (padded_width(width) + 2 * sparse_warps + std::int64_t{channels_per_lane} * sparse_stride);
+  return 4 * (padded_width(width) + std::int64_t{2} * sparse_warps +
+              std::int64_t{channels_per_lane} * sparse_stride);
 }
 // Key loads in flight.
 inline constexpr int sparse_batch = 4;

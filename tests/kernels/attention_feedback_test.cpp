@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "indexpool/kernels/attention/feedback.cuh"
+#include "indexpool/kernels/attention/exceeds_mean.cuh"
 #include "indexpool/kernels/attention/token_slots.hpp"
 #include "indexpool/model/error.hpp"
 #include "indexpool/reference/attention/attention.hpp"
