@@ -233,7 +233,7 @@ void issue_attention_feedback(const AttentionFeedbackArgs& args, Work& work) {
   const double slots =
       args.tokens == 0 ? 0 : count(args.slots) / count(args.tokens);  // of a token, on the average
   // Of a slot: an access, a group; once more to write.
-  const Instructions slot = Instructions{72, 38, 3} + Instructions{5, 1, 0};
+  const Instructions slot = Instructions{70, 35, 3} + Instructions{5, 1, 0};
   const Instructions one = Instructions{63, 16, 0} + Instructions{25, 5, 0} + slots * slot;
   Chain chain;
   chain.first_loads = 2 + 3 * slots;  // count and first slot; slot, accesses, mass
