@@ -1,6 +1,7 @@
-// Elements of rows as f32, four at a time where it can be, and which instance a launch takes.
+// Elements of rows as f32, four at a time where it can be.
 #pragma once
 
+#include "indexpool/kernels/attention/row_instances.hpp"
 #include "indexpool/kernels/storage.cuh"
 
 namespace indexpool::kernels::INDEXPOOL_TARGET {
@@ -40,19 +41,6 @@ IP_DEVICE Four load_elements(const std::byte* base, std::int64_t index) {
              float_from_16<T>(static_cast<std::uint16_t>(halves.high & 0xffff)),
              float_from_16<T>(static_cast<std::uint16_t>(halves.high >> 16))}};
   }
-}
-
-// f.template operator()<dim, storage>() for rows of 32, 64 or 128 channels.
-template <class F>
-void with_row_instance(std::int64_t dim, DType storage, F&& f) {
-  const auto with_storage = [&]<int K>() {
-    if (storage == DType::f32) return f.template operator()<K, DType::f32>();
-    if (storage == DType::f16) return f.template operator()<K, DType::f16>();
-    return f.template operator()<K, DType::bf16>();
-  };
-  if (dim == 32) return with_storage.template operator()<32>();
-  if (dim == 64) return with_storage.template operator()<64>();
-  return with_storage.template operator()<128>();
 }
 
 }  // namespace indexpool::kernels::INDEXPOOL_TARGET
