@@ -1,11 +1,14 @@
 #include "indexpool/model/problem.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "indexpool/model/attention_layer.hpp"
 #include "indexpool/model/error.hpp"
 #include "indexpool/model/policy.hpp"
 
@@ -111,6 +114,57 @@ void validate_policy(const Problem& problem, std::string_view where) {
     refuse("page", problem.states_per_page, "none: there is no paged cache");
 }
 
+// Where not, index_topk is what the command line makes of index_kpool. The name may be unknown.
+bool reads_topk(const Problem& problem) {
+  if (problem.attention.empty()) return problem.policy == shipped_policy;
+  const auto& layers = attention_layers();
+  return std::any_of(layers.begin(), layers.end(), [&](const AttentionLayer& layer) {
+    return layer.selects && layer.name == problem.attention;
+  });
+}
+
+std::string describe_attention(const Problem& problem) {
+  const IndexerConfig& indexer = problem.indexer;
+  return fmt::format(
+      "{} {} {}x{} kpool {}{}, {} tokens, fill {}, seed {}", problem.attention, problem.mode,
+      indexer.index_n_heads, indexer.index_head_dim, indexer.index_kpool,
+      reads_topk(problem) ? fmt::format(" topk {}{}", indexer.index_topk,
+                                        indexer.index_kpool_always_select_tail ? "" : " no tail")
+                          : "",
+      describe_lengths(problem.lengths), problem.fill, problem.seed);
+}
+
+// A layer of attention stands alone: neither the indexer's cache nor a policy is asked of it.
+void validate_attention(const Problem& problem, std::string_view where) {
+  const auto refuse = [&](const char* key, const auto& found, const std::string& expected) {
+    throw ConfigError(fmt::format("{}/{}: found {}, expected {} (attention {})", where, key, found,
+                                  expected, problem.attention));
+  };
+  const auto known = [&](const char* key, const auto& lookup) {
+    try {
+      lookup();
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}/{}: {}", where, key, error.what()));
+    }
+  };
+  known("attention", [&] { find_attention_layer(problem.attention); });
+  known("mode", [&] { attention_mode(problem.mode); });
+  const AttentionLayer& layer = find_attention_layer(problem.attention);
+  const IndexerConfig& indexer = problem.indexer;
+  const auto& dims = attention_head_dims;
+  if (std::find(std::begin(dims), std::end(dims), indexer.index_head_dim) == std::end(dims))
+    refuse("head_dim", indexer.index_head_dim, "32, 64 or 128");
+  if (indexer.index_kpool > most_pooled_vectors) refuse("kpool", indexer.index_kpool, "at most 16");
+  if (layer.selects && indexer.selection_width() > most_attention_selection)
+    refuse("topk", indexer.index_topk,
+           fmt::format("at most {} selected tokens, tail included", most_attention_selection));
+  if (problem.policy != shipped_policy)
+    refuse("policy", problem.policy, "none: attention is a problem by itself");
+  if (problem.schedule != Schedule{}) refuse("prefill", "a schedule", "none: there is no decode");
+  if (problem.states_per_page != Problem{}.states_per_page)
+    refuse("page", problem.states_per_page, "none: there is no paged cache");
+}
+
 void validate_mode(const Problem& problem, std::string_view where) {
   bool rotates = false;
   try {
@@ -165,7 +219,9 @@ std::string_view to_string(Op op) {
 
 void validate(const Problem& problem, std::string_view where) {
   validate(problem.indexer, where);
-  if (problem.policy == shipped_policy) {
+  if (!problem.attention.empty()) {
+    validate_attention(problem, where);
+  } else if (problem.policy == shipped_policy) {
     validate_mode(problem, where);
   } else {
     validate_policy(problem, where);
@@ -191,6 +247,7 @@ void validate(const Problem& problem, std::string_view where) {
 }
 
 std::string describe(const Problem& problem) {
+  if (!problem.attention.empty()) return describe_attention(problem);
   if (problem.policy != shipped_policy) return describe_policy(problem);
   const IndexerConfig& indexer = problem.indexer;
   const Schedule& schedule = problem.schedule;
@@ -212,6 +269,7 @@ std::string repeat_line(const Problem& problem) {
   static const Problem defaults;
   std::string line = "indexpool verify";
   if (problem.policy != defaults.policy) line += fmt::format(" --policy {}", problem.policy);
+  if (!problem.attention.empty()) line += fmt::format(" --attention {}", problem.attention);
   line += fmt::format(" --mode {}", problem.mode);
   const auto option = [&line](const char* name, const auto& value, const auto& standard) {
     if (value != standard) line += fmt::format(" {} {}", name, value);
@@ -219,8 +277,7 @@ std::string repeat_line(const Problem& problem) {
   const IndexerConfig& indexer = problem.indexer;
   option("--heads", indexer.index_n_heads, defaults.indexer.index_n_heads);
   option("--head-dim", indexer.index_head_dim, defaults.indexer.index_head_dim);
-  if (problem.policy == defaults.policy)
-    option("--topk", indexer.index_topk, defaults.indexer.index_topk);
+  if (reads_topk(problem)) option("--topk", indexer.index_topk, defaults.indexer.index_topk);
   option("--kpool", indexer.index_kpool, defaults.indexer.index_kpool);
   if (!indexer.index_kpool_always_select_tail) line += " --no-tail";
   line += fmt::format(" --lengths {}", fmt::join(problem.lengths, ","));

@@ -27,6 +27,7 @@ struct Axis {
 // The first axis varies slowest.
 constexpr Axis axes[] = {
     {"policy", [](const JsonValue& v, Problem& p) { p.policy = v.text(); }},
+    {"attention", [](const JsonValue& v, Problem& p) { p.attention = v.text(); }},
     {"mode", [](const JsonValue& v, Problem& p) { p.mode = v.text(); }},
     {"fill", [](const JsonValue& v, Problem& p) { p.fill = v.text(); }},
     {"lengths", [](const JsonValue& v, Problem& p) { p.lengths = read_lengths(v); }},
@@ -51,8 +52,8 @@ struct NamedAxis {
 
 std::vector<NamedAxis> read_axes(const JsonValue& value) {
   const JsonObject object =
-      value.object({}, {"policy", "mode", "fill", "lengths", "heads", "head_dim", "kpool", "topk",
-                        "tail", "page", "chunk", "prefill", "drafts", "seed"});
+      value.object({}, {"policy", "attention", "mode", "fill", "lengths", "heads", "head_dim",
+                        "kpool", "topk", "tail", "page", "chunk", "prefill", "drafts", "seed"});
   std::vector<NamedAxis> named;
   for (const Axis& axis : axes) {
     const std::optional<JsonValue> list = object.find(axis.key);

@@ -49,9 +49,10 @@ Problem read_problem(const JsonValue& value) {
   const JsonObject object =
       value.object({"mode", "heads", "head_dim", "topk", "kpool", "tail", "lengths", "prefill",
                     "chunk", "drafts", "page", "fill", "seed"},
-                   {"policy"});
+                   {"policy", "attention"});
   Problem problem;
   if (const auto policy = object.find("policy")) problem.policy = policy->text();
+  if (const auto attention = object.find("attention")) problem.attention = attention->text();
   problem.mode = object["mode"].text();
   problem.indexer.index_n_heads = object["heads"].integer();
   problem.indexer.index_head_dim = object["head_dim"].integer();

@@ -33,6 +33,7 @@ Json json_of(const Problem& problem) {
                {"fill", problem.fill},
                {"seed", problem.seed}};
   if (problem.policy != shipped_policy) json["policy"] = problem.policy;
+  if (!problem.attention.empty()) json["attention"] = problem.attention;
   return json;
 }
 

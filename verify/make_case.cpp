@@ -52,6 +52,12 @@ Case make_case(const Problem& problem) {
         "shipped form only",
         problem.policy));
   }
+  if (!problem.attention.empty()) {
+    throw ConfigError(fmt::format(
+        "attention {} is no indexer: it has operands of its own, and kernels from elsewhere take "
+        "the indexer only",
+        problem.attention));
+  }
   const Fill& fill = find_fill(problem.fill);
   const std::int64_t longest = *std::max_element(problem.lengths.begin(), problem.lengths.end());
   const auto batch = static_cast<std::int64_t>(problem.lengths.size());

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "indexpool/model/attention_layer.hpp"
 #include "indexpool/model/policy.hpp"
 #include "indexpool/verify/random.hpp"
 #include "indexpool/verify/verify.hpp"
@@ -75,6 +76,31 @@ Problem random_policy_problem(std::uint64_t seed, std::int64_t number) {
     problem.lengths.push_back(scores ? 37 * tokens : tokens);
   }
   problem.seed = random.bits(7) % 1'000'000;
+  return problem;
+}
+
+Problem random_attention_problem(std::uint64_t seed, std::int64_t number) {
+  const Random random(mix(seed) + 2, static_cast<std::uint64_t>(number));
+  Problem problem;
+  problem.attention = choose(random, 0, attention_layer_names());
+  problem.mode = choose(random, 1, attention_mode_names());
+  problem.fill = choose(random, 2, fill_names());
+  IndexerConfig& indexer = problem.indexer;
+  indexer.index_head_dim = choose<std::int64_t>(random, 3, {32, 32, 32, 64, 64, 128});
+  indexer.index_n_heads = random.integer(4, 1, 4);
+  indexer.index_kpool = choose<std::int64_t>(random, 5, {1, 2, 3, 4, 4, 5, 8, 16});
+  indexer.index_topk = indexer.index_kpool;
+  if (find_attention_layer(problem.attention).selects) {
+    indexer.index_topk *= choose<std::int64_t>(random, 6, {1, 1, 2, 3, 7});
+    indexer.index_kpool_always_select_tail = random.integer(7, 0, 3) != 0;
+  }
+  problem.lengths.clear();
+  const std::int64_t sequences = choose<std::int64_t>(random, 8, {1, 1, 2, 3});
+  // Chunks of 16 tokens, tiles of 32: a few of each.
+  const std::int64_t longest = choose<std::int64_t>(random, 9, {9, 20, 40});
+  for (std::int64_t s = 0; s < sequences; ++s)
+    problem.lengths.push_back(random.integer(100 + s, s == 0 ? 1 : 0, longest));
+  problem.seed = random.bits(10) % 1'000'000;
   return problem;
 }
 

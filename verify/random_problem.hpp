@@ -12,5 +12,7 @@ namespace indexpool::verify {
 Problem random_problem(std::uint64_t seed, std::int64_t number);
 // The same of a published form of pooling.
 Problem random_policy_problem(std::uint64_t seed, std::int64_t number);
+// The same of a layer of attention.
+Problem random_attention_problem(std::uint64_t seed, std::int64_t number);
 
 }  // namespace indexpool::verify

@@ -61,12 +61,14 @@ Suite load_suite(const std::string& name_or_path) {
 
 Suite load_shipped_suite(const std::string& name_or_path) {
   Suite suite = load_suite(name_or_path);
-  std::erase_if(suite.problems,
-                [](const Problem& problem) { return problem.policy != shipped_policy; });
+  std::erase_if(suite.problems, [](const Problem& problem) {
+    return problem.policy != shipped_policy || !problem.attention.empty();
+  });
   if (suite.problems.empty()) {
-    throw ConfigError(fmt::format(
-        "suite {} has published forms only; kernels from elsewhere take the shipped form",
-        name_or_path));
+    throw ConfigError(
+        fmt::format("suite {} has published forms and attention only; kernels from elsewhere take "
+                    "the shipped form",
+                    name_or_path));
   }
   return suite;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/model/error.hpp"
+#include "indexpool/verify/attention/attention.hpp"
 #include "indexpool/verify/fill.hpp"
 #include "indexpool/verify/operations.hpp"
 #include "indexpool/verify/policy/policy.hpp"
@@ -78,6 +79,7 @@ std::vector<Record> verify_problem(const Problem& problem, const Options& option
   own.states_per_page = problem.states_per_page;
   own.seed = problem.seed;
   if (own.repeat.empty()) own.repeat = repeat_line(problem);
+  if (!problem.attention.empty()) return attention::verify_attention(problem, own);
   if (problem.policy != shipped_policy) return policy::verify_policy(problem, own);
   std::vector<Record> records = run(make_case(problem), own, find_fill(problem.fill).about_ties);
   for (Record& record : records) record.problem = problem;

@@ -49,7 +49,8 @@ std::string fill_purpose(const std::string& name);  // the property it attacks
 // Built-in suites: "smoke", "ci", "full", "device".
 std::vector<std::string> suite_names();
 Suite load_suite(const std::string& name_or_path);
-// Without the problems of published forms: what kernels from elsewhere can be given.
+// Without the problems of published forms and of attention: what kernels from elsewhere can be
+// given.
 Suite load_shipped_suite(const std::string& name_or_path);
 std::vector<Record> verify_problem(const Problem& problem, const Options& options);
 
