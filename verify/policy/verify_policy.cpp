@@ -4,6 +4,7 @@
 
 #include "indexpool/verify/judging.hpp"
 #include "indexpool/verify/operations.hpp"
+#include "indexpool/verify/policy/backward.hpp"
 #include "indexpool/verify/policy/checks.hpp"
 #include "indexpool/verify/policy/policy.hpp"
 #include "indexpool/verify/problem_judge.hpp"
@@ -161,6 +162,8 @@ std::vector<Record> verify_policy(const Problem& problem, const Options& options
   const std::vector<float> weights = judge_weights(judge, inputs);
   progress("pool");
   judge_pool(judge, inputs, weights);
+  if (find_policy(problem.policy).learnable) progress("pool_backward");
+  judge_backward(judge, inputs, weights);
   return std::move(judge.records);
 }
 
