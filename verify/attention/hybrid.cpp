@@ -208,10 +208,16 @@ std::vector<float> judge_sparse(Judge& judge, const SparseAttentionInputs& input
   return outputs;
 }
 
-// "saturation": at either extreme of the gate the outputs are that branch, bit for bit.
+// "saturation": at either extreme of the gate the outputs are that branch, bit for bit, whatever
+// the other holds.
 Check check_saturation(const Judge& judge, const GateFusionInputs& inputs) {
+  const Tensor no_numbers = filled(DType::f32, inputs.a.shape(), [](std::int64_t i) {
+    return i % 2 == 0 ? std::numeric_limits<double>::infinity()
+                      : std::numeric_limits<double>::quiet_NaN();
+  });
   const auto at = [&](float logit, const Tensor& branch, const char* what) {
     GateFusionInputs extreme = inputs;
+    (logit > 0 ? extreme.b : extreme.a) = no_numbers;
     extreme.gate_logits =
         filled(DType::f32, inputs.gate_logits.shape(), [&](std::int64_t) { return logit; });
     const RowsOutput output =

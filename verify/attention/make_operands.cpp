@@ -88,6 +88,7 @@ Tensor selection(const Problem& problem) {
   for (const std::int64_t length : problem.lengths) {
     for (std::int64_t i = 0; i < length; ++i) {
       const std::int64_t row = first + i;
+      if (i % 16 == 1) continue;  // no pool and no tail: nothing to attend to
       const Random random(mix(problem.seed + selection_stream), static_cast<std::uint64_t>(row));
       const auto tokens = selected(problem, random, first, i);
       std::copy(tokens.begin(), tokens.end(), places.begin() + row * width);
@@ -203,6 +204,11 @@ FeedbackOperands make_feedback(const Problem& problem) {
   operands.step.attention_mass = filled(DType::f32, shape, [&](std::int64_t i) {
     return sum > 0 ? share[static_cast<std::size_t>(i)] / sum : 0;
   });
+  // Some counts are as large as they get.
+  const auto accesses = std::get<AccessTerms>(operands.pooling.weights).accesses.as<std::int32_t>();
+  for (std::int64_t i = 0; i < slots; ++i) {
+    if (attended.integer(i, 0, 31) == 1) accesses[static_cast<std::size_t>(i)] = most_accesses;
+  }
   // A token comes up several times, within a group and in others.
   const std::int64_t vocabulary = std::max<std::int64_t>(1, slots / 3);
   operands.step.tokens = filled(DType::i32, shape, [&](std::int64_t i) {

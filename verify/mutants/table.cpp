@@ -100,10 +100,10 @@ std::span<const MutantClass> mutant_classes() {
 }
 
 std::span<const std::string_view> killing_checks() {
-  static constexpr std::string_view checks[] = {"bound",     "scale",     "quantiser", "weight_sum",
-                                                "checksum",  "schedule",  "tail",      "untouched",
-                                                "selection", "structure", "tie_rule",  "lane_order",
-                                                "rerun",     "guards",    "traffic",   "executor"};
+  static constexpr std::string_view checks[] = {
+      "bound",     "scale",     "quantiser", "weight_sum", "checksum",   "schedule",      "tail",
+      "untouched", "selection", "structure", "tie_rule",   "lane_order", "rerun",         "guards",
+      "traffic",   "executor",  "state",     "counts",     "saturation", "even_attention"};
   return checks;
 }
 
