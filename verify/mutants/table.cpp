@@ -100,10 +100,39 @@ std::span<const MutantClass> mutant_classes() {
 }
 
 std::span<const std::string_view> killing_checks() {
-  static constexpr std::string_view checks[] = {
-      "bound",     "scale",     "quantiser", "weight_sum", "checksum",   "schedule",      "tail",
-      "untouched", "selection", "structure", "tie_rule",   "lane_order", "rerun",         "guards",
-      "traffic",   "executor",  "state",     "counts",     "saturation", "even_attention"};
+  static constexpr std::string_view checks[] = {"bound",
+                                                "scale",
+                                                "quantiser",
+                                                "weight_sum",
+                                                "checksum",
+                                                "schedule",
+                                                "tail",
+                                                "untouched",
+                                                "selection",
+                                                "structure",
+                                                "tie_rule",
+                                                "lane_order",
+                                                "rerun",
+                                                "guards",
+                                                "traffic",
+                                                "executor",
+                                                "state",
+                                                "counts",
+                                                "saturation",
+                                                "even_attention",
+                                                "clip",
+                                                "bound_held_vectors",
+                                                "bound_slot_weights",
+                                                "bound_pool_weights",
+                                                "bound_pool_matrix",
+                                                "bound_norm_rows",
+                                                "bound_norm_weight",
+                                                "bound_gate_scores",
+                                                "bound_position_bias",
+                                                "bound_vectors",
+                                                "bound_hidden_states",
+                                                "bound_gate_hidden",
+                                                "bound_gate_bias"};
   return checks;
 }
 
