@@ -136,7 +136,7 @@ Work declared_role_softmax_backward(const RoleSoftmaxBackwardArgs& args) {
   work.unique_read = work.traffic.global_load;
   work.unique_write = work.traffic.global_store;
   work.f32_flop = Flop(4.0 * static_cast<double>(args.sets * args.index_kpool));
-  work.in_flight_per_block = Bytes(2 * policy_threads / lanes * row);
+  work.in_flight_per_block = Bytes(std::int64_t{2} * policy_threads / lanes * row);
   return work;
 }
 

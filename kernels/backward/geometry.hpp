@@ -26,7 +26,7 @@ inline constexpr int rows_in_flight = 4, rows_per_lane = 16;
 constexpr int words_per_unit(std::int64_t width) { return width % 4 == 0 ? 4 : 1; }
 constexpr int sum_lanes(std::int64_t width) {
   int lanes = 1;
-  while (lanes < 32 && lanes * words_per_unit(width) < width) lanes *= 2;
+  while (lanes < 32 && std::int64_t{lanes} * words_per_unit(width) < width) lanes *= 2;
   return lanes;
 }
 constexpr std::int64_t sum_tiles(std::int64_t width) {

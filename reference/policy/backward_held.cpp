@@ -133,15 +133,11 @@ Gradients<T> vector_backward(const BackwardGroup<T>& group, bool divide) {
   return result;
 }
 
-// csa: back through rotation and norm, y / r with r^2 = mean y^2 + eps; then dy = (n g - (y / r)
-// mean(n g y / r)) / r.
+// Pairs of trailing channels, back by their angles.
 template <class T>
-std::vector<Ball<T>> through_norm(const BackwardGroup<T>& group, const NormRope& norm,
-                                  std::int64_t g, std::vector<Ball<T>> grad,
-                                  std::vector<Ball<T>>& to_norm) {
-  using std::abs;
-  const std::size_t dim = group.dim, turned = dim - static_cast<std::size_t>(norm.rope_dims);
-  for (std::size_t c = turned; c < dim; c += 2) {
+void rotate_back(const NormRope& norm, std::int64_t g, std::vector<Ball<T>>& grad) {
+  const std::size_t turned = grad.size() - static_cast<std::size_t>(norm.rope_dims);
+  for (std::size_t c = turned; c < grad.size(); c += 2) {
     const std::int64_t at = g * norm.rope_dims + static_cast<std::int64_t>(c - turned);
     const T cosine = norm.rope.at(at), sine = norm.rope.at(at + 1);
     Terms<T> even, odd;
@@ -149,6 +145,16 @@ std::vector<Ball<T>> through_norm(const BackwardGroup<T>& group, const NormRope&
     odd.add(grad[c + 1], cosine), odd.add(grad[c], T(-sine));
     grad[c] = even.sum(in_binary32), grad[c + 1] = odd.sum(in_binary32);
   }
+}
+
+// csa: back through rotation and norm, y / r with r^2 = mean y^2 + eps; then dy = (n g - (y / r)
+// mean(n g y / r)) / r.
+template <class T>
+std::vector<Ball<T>> through_norm(const BackwardGroup<T>& group, const NormRope& norm,
+                                  std::int64_t g, std::vector<Ball<T>> grad,
+                                  std::vector<Ball<T>>& to_norm) {
+  const std::size_t dim = group.dim;
+  rotate_back(norm, g, grad);
   std::vector<Ball<T>> y(dim), scaled(dim), unit(dim);
   for (std::size_t c = 0; c < dim; ++c) {
     Terms<T> sum;
@@ -190,10 +196,12 @@ Gradients<T> channel_backward(const BackwardGroup<T>& group, const NormRope& nor
   if (!norm.norm_weight.empty()) grad = through_norm(group, norm, g, std::move(grad), result.norm);
   result.vectors.resize(group.count * group.dim);
   result.weights.resize(group.count * group.dim);
-  for (std::size_t k = 0; k < result.vectors.size(); ++k) {
-    const Ball<T>& dc = grad[k % group.dim];
-    result.vectors[k] = times(dc, group.weights[k], in_binary32);
-    result.weights[k] = times(dc, Ball<T>{T(group.vectors[k]), T(0)}, in_binary32);
+  for (std::size_t i = 0; i < group.count; ++i) {
+    for (std::size_t c = 0; c < group.dim; ++c) {
+      const std::size_t k = i * group.dim + c;
+      result.vectors[k] = times(grad[c], group.weights[k], in_binary32);
+      result.weights[k] = times(grad[c], Ball<T>{T(group.vectors[k]), T(0)}, in_binary32);
+    }
   }
   return result;
 }

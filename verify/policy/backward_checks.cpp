@@ -22,10 +22,8 @@ double wide_utilisation(double x, double value, double low, double high) {
 std::string place_in(const Shape& shape, std::size_t flat) {
   std::string text;
   auto rest = static_cast<std::int64_t>(flat);
-  for (auto n = shape.rbegin(); n != shape.rend(); ++n) {
-    text = fmt::format("{}{}{}", rest % *n, text.empty() ? "" : ", ", text);
-    rest /= *n;
-  }
+  for (std::size_t k = shape.size(); k-- > 0; rest /= shape[k])
+    text = fmt::format("{}{}{}", rest % shape[k], text.empty() ? "" : ", ", text);
   return "[" + text + "]";
 }
 
