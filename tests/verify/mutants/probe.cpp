@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "indexpool/verify/mutants/module.hpp"
 #include "indexpool/verify/mutants/mutant.hpp"
@@ -12,17 +13,35 @@ namespace {
 
 using namespace indexpool;
 
-// One pool of two is selected; then ten of ten, in more columns than one warp reads.
-void run(const std::string& mode, const verify::Options& options) {
+void run(const Problem& problem, const verify::Options& options) {
+  for (const Record& record : verify::verify_problem(problem, options)) {
+    std::printf("%s %s %s\n", record.op.c_str(), record.implementation.c_str(),
+                std::string(to_string(record.verdict.status)).c_str());
+  }
+}
+
+bool is_shipped(const Problem& problem) {
+  return problem.policy == shipped_policy && problem.attention.empty();
+}
+
+// The set's own problems, or those of the shipped indexer in their mode: one pool of two is
+// selected; then ten of ten, in more columns than one warp reads.
+std::vector<Problem> small_problems(const Suite& set) {
+  if (!is_shipped(set.problems.front())) return set.problems;
+  std::vector<Problem> problems;
   for (const auto& [topk, tokens] : {std::pair{4, 11}, std::pair{40, 43}}) {
-    Problem problem;
-    problem.mode = mode;
+    Problem& problem = problems.emplace_back();
+    problem.mode = set.problems.front().mode;
     problem.indexer = {3, 32, topk, 4, true};
     problem.lengths = {tokens};
-    for (const Record& record : verify::verify_problem(problem, options)) {
-      std::printf("%s %s %s\n", record.op.c_str(), record.implementation.c_str(),
-                  std::string(to_string(record.verdict.status)).c_str());
-    }
+  }
+  return problems;
+}
+
+void run_all(const std::vector<std::string>& sets, const verify::Options& options) {
+  for (const std::string& set : sets) {
+    for (const Problem& problem : small_problems(verify::mutant_problems(set)))
+      run(problem, options);
   }
 }
 
@@ -36,7 +55,8 @@ int main(int argc, char** argv) {
   verify::Options options;
   options.all_lane_orders = false;
   if (std::string(argv[1]) == "unmutated") {
-    for (const char* mode : {"vllm_fp8", "hf_f32"}) run(mode, options);
+    run_all({"logits_fp8", "logits_f32", "policy_gates", "attention_hybrid", "attention_composite"},
+            options);
     return 0;
   }
   const auto table = verify::mutant_table();
@@ -45,6 +65,6 @@ int main(int argc, char** argv) {
   const kernels::Kernel& kernel = *module.code(mutant.id).kernel;
   options.target = std::string(kernel.target);
   options.extra_kernels = {&kernel, 1};
-  run(verify::mutant_problems(mutant.problems).problems.front().mode, options);
+  run_all({mutant.problems}, options);
   return 0;
 }
