@@ -103,7 +103,7 @@ struct Flow {
   std::string_view op;  // whose bytes
   Side side;
 };
-constexpr std::array<Flow, 12> flows = {{
+constexpr std::array<Flow, 22> flows = {{
     {"hidden states", "project", "", "project", Side::load},
     {"project", "pool_weights", "operands", "pool_weights", Side::load},
     {"pool_weights", "pool", "pool weights", "pool_weights", Side::store},
@@ -116,6 +116,16 @@ constexpr std::array<Flow, 12> flows = {{
     {"paged cache", "logits", "pools, queries", "logits", Side::load},
     {"logits", "topk", "logits", "topk", Side::load},
     {"topk", "token positions", "selection", "topk", Side::store},
+    {"project", "safe_gate", "features", "safe_gate", Side::load},
+    {"safe_gate", "linear_attention", "log decays", "safe_gate", Side::store},
+    {"project", "linear_attention", "queries, keys, values", "linear_attention", Side::load},
+    {"project", "sparse_attention", "queries, selected tokens", "sparse_attention", Side::load},
+    {"linear_attention", "gate_fusion", "branch a, states", "linear_attention", Side::store},
+    {"sparse_attention", "gate_fusion", "branch b", "sparse_attention", Side::store},
+    {"gate_fusion", "attention outputs", "", "gate_fusion", Side::store},
+    {"project", "composite_attention", "composites, values", "composite_attention", Side::load},
+    {"composite_attention", "attention outputs", "", "composite_attention", Side::store},
+    {"attention_feedback", "pool_weights", "access counts", "attention_feedback", Side::store},
 }};
 
 // A published form pools whatever vectors it is given and keeps no paged cache.
@@ -174,7 +184,8 @@ std::string pipeline_dot(const std::vector<Record>& records) {
     out += fmt::format("  \"{}\" [shape=cylinder, style=filled];\n",
                        name_in("paged cache", published));
   }
-  for (const std::string_view data : {"inputs", "hidden states", "token positions"}) {
+  for (const std::string_view data :
+       {"inputs", "hidden states", "token positions", "attention outputs"}) {
     const bool used = std::any_of(flows.begin(), flows.end(), [&](const Flow& flow) {
       const bool given = flow.from == "project" && !nodes.contains("project");
       return nodes.contains(std::string(flow.op)) &&

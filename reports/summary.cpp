@@ -16,8 +16,20 @@
 namespace indexpool::reports {
 namespace {
 
-constexpr std::array<std::string_view, 8> pipeline_order = {
-    "project", "pool_weights", "pool", "append", "quantize_query", "logits", "topk", "pipeline"};
+constexpr std::array<std::string_view, 14> pipeline_order = {"project",
+                                                             "pool_weights",
+                                                             "pool",
+                                                             "append",
+                                                             "quantize_query",
+                                                             "logits",
+                                                             "topk",
+                                                             "safe_gate",
+                                                             "linear_attention",
+                                                             "sparse_attention",
+                                                             "gate_fusion",
+                                                             "composite_attention",
+                                                             "attention_feedback",
+                                                             "pipeline"};
 
 auto group_key(const Record& record) {
   return std::make_tuple(operation_rank(record.op), record.op, record.implementation,
@@ -59,7 +71,7 @@ int operation_rank(std::string_view op) {
 }
 
 bool is_prefill(std::string_view op) {
-  return op == "project" || op == "pool_weights" || op == "pool";
+  return op == "project" || op == "pool_weights" || op == "pool" || op == "composite_attention";
 }
 
 std::vector<std::pair<Status, std::int64_t>> status_counts(const std::vector<Record>& records) {

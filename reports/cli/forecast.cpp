@@ -29,20 +29,6 @@ struct Shapes {
   std::int64_t pools(std::int64_t tokens) const { return tokens / shape.config.index_kpool; }
 };
 
-OperationForecast forecast(std::string op, const OpArgs& args, const DeviceSpec& device) {
-  OperationForecast out;
-  out.op = std::move(op);
-  try {
-    const kernels::Kernel& kernel = kernels::find_kernel("simt", args);
-    out.kernel = kernel.name;
-    out.work = kernel.work(args);
-    out.prediction = predict(out.work, device);
-  } catch (const ConfigError& refusal) {
-    out.refusal = refusal.what();
-  }
-  return out;
-}
-
 OpArgs pool_args(const Shapes& shapes, std::int64_t tokens) {
   kernels::PoolArgs args;
   args.shape = shapes.shape;
@@ -89,7 +75,7 @@ OperationForecast forecast_logits(const Shapes& shapes, const std::vector<kernel
   args.logits_stride = kernels::whole_logits_stride(args.max_pools);
   args.host_tiles = tiles.data();
   args.host_rows = rows.data();
-  return forecast("logits", args, device);
+  return forecast_launch("logits", args, device);
 }
 
 OperationForecast forecast_topk(const Shapes& shapes, const std::vector<kernels::QueryRow>& rows,
@@ -99,7 +85,7 @@ OperationForecast forecast_topk(const Shapes& shapes, const std::vector<kernels:
   args.logits_stride = kernels::whole_logits_stride(shapes.pools(tokens));
   args.row_count = static_cast<std::int64_t>(rows.size());
   args.host_rows = rows.data();
-  return forecast("topk", args, device);
+  return forecast_launch("topk", args, device);
 }
 
 // A prompt of 1G tokens moves more than 2^63 bytes in all its layers: such a sum stays at the
@@ -130,9 +116,10 @@ void add(Prediction& sum, const Prediction& next, Seconds& longest) {
 std::vector<OperationForecast> chunk_forecast(const Shapes& shapes, const DeviceSpec& device,
                                               std::int64_t start, std::int64_t end) {
   const auto rows = last_rows(end, end - start);
-  std::vector<OperationForecast> chunk = {forecast("pool", pool_args(shapes, end - start), device)};
+  std::vector<OperationForecast> chunk = {
+      forecast_launch("pool", pool_args(shapes, end - start), device)};
   if (shapes.shape.mode.quantised()) {
-    chunk.push_back(forecast("quantize_query", query_args(shapes, end - start), device));
+    chunk.push_back(forecast_launch("quantize_query", query_args(shapes, end - start), device));
   }
   chunk.push_back(forecast_logits(shapes, rows, end, device));
   chunk.push_back(forecast_topk(shapes, rows, end, device));
@@ -228,18 +215,33 @@ class Chunks {
 
 }  // namespace
 
+OperationForecast forecast_launch(std::string op, const kernels::OpArgs& args,
+                                  const DeviceSpec& device) {
+  OperationForecast out;
+  out.op = std::move(op);
+  try {
+    const kernels::Kernel& kernel = kernels::find_kernel("simt", args);
+    out.kernel = kernel.name;
+    out.work = kernel.work(args);
+    out.prediction = predict(out.work, device);
+  } catch (const ConfigError& refusal) {
+    out.refusal = refusal.what();
+  }
+  return out;
+}
+
 OperationForecast pool_prompt(const ArchitectureConfig& architecture, const DeviceSpec& device,
                               std::int64_t tokens) {
-  return forecast("pool", pool_args(Shapes(architecture), tokens), device);
+  return forecast_launch("pool", pool_args(Shapes(architecture), tokens), device);
 }
 
 std::vector<OperationForecast> decode_step(const ArchitectureConfig& architecture,
                                            const DeviceSpec& device, std::int64_t tokens) {
   const Shapes shapes(architecture);
   const auto rows = last_rows(tokens, 1);
-  std::vector<OperationForecast> step = {forecast("append", append_args(shapes), device)};
+  std::vector<OperationForecast> step = {forecast_launch("append", append_args(shapes), device)};
   if (shapes.shape.mode.quantised()) {
-    step.push_back(forecast("quantize_query", query_args(shapes, 1), device));
+    step.push_back(forecast_launch("quantize_query", query_args(shapes, 1), device));
   }
   step.push_back(forecast_logits(shapes, rows, tokens, device));
   step.push_back(forecast_topk(shapes, rows, tokens, device));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "indexpool/kernels/args.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/cost.hpp"
 #include "indexpool/reports/report.hpp"
@@ -20,6 +21,9 @@ struct OperationForecast {
   std::string refusal;
 };
 
+// Of one launch by the first kernel that takes it; its arguments need not lie anywhere.
+OperationForecast forecast_launch(std::string op, const kernels::OpArgs& args,
+                                  const DeviceSpec& device);
 // append, quantize_query, logits and topk for one new token of one sequence that then has `tokens`
 // tokens; the token closes a pool, the dearest case of append.
 std::vector<OperationForecast> decode_step(const ArchitectureConfig& architecture,

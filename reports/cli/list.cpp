@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "indexpool/kernels/kernel.hpp"
+#include "indexpool/model/attention_layer.hpp"
 #include "indexpool/model/config.hpp"
 #include "indexpool/model/policy.hpp"
 #include "indexpool/model/record.hpp"
@@ -83,7 +84,9 @@ std::vector<Entry> modes() {
   std::vector<Entry> entries;
   for (const NumericMode& mode : numeric_modes()) entries.push_back({mode.name, mode_text(mode)});
   for (const NumericMode& mode : pooling_modes())
-    entries.push_back({mode.name, "with --policy: " + mode_text(mode)});
+    entries.push_back(
+        {mode.name, fmt::format("with --policy{}: {}", mode.quantised() ? "" : " or --attention",
+                                mode_text(mode))});
   return entries;
 }
 
@@ -96,6 +99,16 @@ std::vector<Entry> policy_entries() {
          fmt::format("{}{} (kpool {}, {} x {})",
                      by.empty() ? "" : fmt::format("{}{}: ", by.size() == 1 ? "form " : "", by),
                      policy.formula, policy.index_kpool, policy.heads, policy.head_dim)});
+  }
+  return entries;
+}
+
+std::vector<Entry> attention_entries() {
+  std::vector<Entry> entries;
+  for (const AttentionLayer& layer : attention_layers()) {
+    entries.push_back({std::string(layer.name),
+                       fmt::format("form {}: {} (kpool {}, {} x {})", layer.published,
+                                   layer.formula, layer.index_kpool, layer.heads, layer.head_dim)});
   }
   return entries;
 }
@@ -155,6 +168,7 @@ constexpr Kind kinds[] = {{"models", models},
                           {"fills", fills},
                           {"kernels", kernel_entries},
                           {"policies", policy_entries},
+                          {"attention", attention_entries},
                           {"ops", ops},
                           {"field", field_entries},
                           {"grids", grids}};
@@ -201,7 +215,8 @@ std::function<int()> declare_list(CLI::App& app) {
 }  // namespace
 
 extern const Command list_command = {
-    "list", "Models, devices, suites, modes, policies, fills, kernels, ops, field, grids",
+    "list",
+    "Models, devices, suites, modes, policies, attention, fills, kernels, ops, field, grids",
     "  indexpool list\n"
     "  indexpool list fills --format json\n",
     declare_list};

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "indexpool/kernels/args.hpp"
-#include "indexpool/kernels/kernel.hpp"
 #include "indexpool/kernels/policy/unplaced.hpp"
 #include "indexpool/kernels/unplaced.hpp"
 #include "indexpool/model/error.hpp"
@@ -45,20 +44,6 @@ OpArgs pool_launch(const PolicyInfo& policy, const kernels::PolicyShape& shape) 
   return PolicyArgs(args);
 }
 
-OperationForecast forecast(Op op, const OpArgs& args, const DeviceSpec& device) {
-  OperationForecast out;
-  out.op = to_string(op);
-  try {
-    const kernels::Kernel& kernel = kernels::find_kernel("simt", args);
-    out.kernel = kernel.name;
-    out.work = kernel.work(args);
-    out.prediction = predict(out.work, device);
-  } catch (const ConfigError& refusal) {
-    out.refusal = refusal.what();
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<OperationForecast> policy_forecast(const Problem& problem, std::int64_t tokens,
@@ -75,8 +60,9 @@ std::vector<OperationForecast> policy_forecast(const Problem& problem, std::int6
                                    hidden_size};
   std::vector<OperationForecast> forecasts;
   for (const OpArgs& args : kernels::unplaced_weights(shape))
-    forecasts.push_back(forecast(Op::pool_weights, args, device));
-  forecasts.push_back(forecast(Op::pool, pool_launch(policy, shape), device));
+    forecasts.push_back(forecast_launch(std::string(to_string(Op::pool_weights)), args, device));
+  forecasts.push_back(
+      forecast_launch(std::string(to_string(Op::pool)), pool_launch(policy, shape), device));
   return forecasts;
 }
 

@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include "indexpool/kernels/kernel.hpp"
+#include "indexpool/model/attention_layer.hpp"
 #include "indexpool/model/case.hpp"
 #include "indexpool/model/error.hpp"
 #include "indexpool/model/policy.hpp"
+#include "indexpool/reports/cli/attention_run.hpp"
 #include "indexpool/reports/cli/command.hpp"
 #include "indexpool/reports/cli/forecast.hpp"
 #include "indexpool/reports/cli/forecast_record.hpp"
@@ -29,7 +31,7 @@ namespace fs = std::filesystem;
 struct RunOptions {
   std::vector<std::string> cases;
   std::string model = "glm-5.3-flash", device = "a100-sxm4-80gb", tokens = "1M",
-              out = "indexpool-report", policy{shipped_policy}, target = "simt";
+              out = "indexpool-report", policy{shipped_policy}, attention, target = "simt";
   FormatOption format;
 };
 
@@ -84,6 +86,7 @@ std::string command_of(const RunOptions& options) {
     if (value != usual) command += fmt::format(" {} {}", name, shell_quoted(value));
   };
   option("--policy", options.policy, standard.policy);
+  option("--attention", options.attention, standard.attention);
   option("--target", options.target, standard.target);
   for (const std::string& file : options.cases) command += " --case " + shell_quoted(file);
   option("--model", options.model, standard.model);
@@ -126,6 +129,30 @@ reports::ReportInput run_shipped(const RunOptions& options, const ArchitectureCo
   return input;
 }
 
+// Names, and what excludes each other.
+void check_options(const RunOptions& options) {
+  require_known("policy", options.policy, policy_names());
+  require_known("target", options.target, {"simt", "cuda"});
+  const bool shipped = options.policy == shipped_policy;
+  if (!shipped && !options.cases.empty())
+    throw ConfigError("--case holds the shipped form; another --policy draws its own operands");
+  if (options.attention.empty()) return;
+  require_known("attention", options.attention, attention_layer_names());
+  if (!shipped || !options.cases.empty())
+    throw ConfigError("--attention is a layer by itself: leave --policy and --case out");
+}
+
+reports::ReportInput run_of(const RunOptions& options, const ArchitectureConfig& model,
+                            const DeviceSpec& device, std::int64_t tokens, Progress& progress) {
+  if (!options.attention.empty())
+    return run_attention({options.attention, options.target, AttentionRun{}.lengths, tokens},
+                         device, progress);
+  if (options.policy == shipped_policy)
+    return run_shipped(options, model, device, tokens, progress);
+  return run_policy({options.policy, options.target, PolicyRun{}.lengths, tokens}, device,
+                    progress);
+}
+
 int run_with(const RunOptions& options) {
   const reports::Format format = options.format.parsed();
   const ArchitectureConfig model = load_architecture(options.model);
@@ -134,18 +161,11 @@ int run_with(const RunOptions& options) {
   if (tokens < 1 || tokens > (std::int64_t{1} << 30)) {
     throw ConfigError(fmt::format("--tokens: found {}, expected 1 to 1G", options.tokens));
   }
-  require_known("policy", options.policy, policy_names());
-  require_known("target", options.target, {"simt", "cuda"});
-  const bool shipped = options.policy == shipped_policy;
-  if (!shipped && !options.cases.empty())
-    throw ConfigError("--case holds the shipped form; another --policy draws its own operands");
+  check_options(options);
   if (options.target == "cuda") kernels::make_cuda_target();  // absent: before anything runs
   require_writable_folder(options.out);
   Progress progress;
-  reports::ReportInput input =
-      shipped ? run_shipped(options, model, device, tokens, progress)
-              : run_policy({options.policy, options.target, PolicyRun{}.lengths, tokens}, device,
-                           progress);
+  reports::ReportInput input = run_of(options, model, device, tokens, progress);
   input.command = command_of(options);
   reports::write_report(options.out, input);
   note("report: " + options.out + "/report.html");
@@ -160,6 +180,8 @@ std::function<int()> declare_run(CLI::App& app) {
       ->expected(1, -1);
   app.add_option("--policy", options->policy, "policy of pooling (indexpool list policies)")
       ->capture_default_str();
+  app.add_option("--attention", options->attention,
+                 "layer of attention instead (indexpool list attention)");
   app.add_option("--target", options->target, "simt or cuda")->capture_default_str();
   app.add_option("--model", options->model, "model of the prediction")->capture_default_str();
   app.add_option("--device", options->device, "device of the prediction")->capture_default_str();
@@ -176,6 +198,7 @@ extern const Command run_command = {
     "run", "Side by side on a golden case: reference, kernels on the CPU, and the cost model",
     "  indexpool run\n"
     "  indexpool run --policy gated --out gated\n"
+    "  indexpool run --attention hybrid --out hybrid\n"
     "  indexpool run --tokens 10M --device h200-sxm --out at-10M\n",
     declare_run};
 

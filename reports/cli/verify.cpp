@@ -176,6 +176,7 @@ extern const Command verify_command = {
     "  indexpool verify\n"
     "  indexpool verify --suite ci --out results --resume\n"
     "  indexpool verify --case fp8.safetensors --target simt\n"
+    "  indexpool verify --attention hybrid --mode bf16 --heads 2 --head-dim 64 --lengths 37\n"
     "  indexpool verify --lengths 5,64,259 --fill ties --drafts 3 --prefill 100\n",
     declare_verify};
 

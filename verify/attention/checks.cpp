@@ -26,7 +26,7 @@ std::string place_of(std::size_t i, std::int64_t width) {
 
 Check check_enclosed(std::string name, std::span<const float> found,
                      const reference::Bounded& expected, std::int64_t width, const char* row_name) {
-  constexpr double few = 8 * 0x1p-23;  // at least 8 numbers apart
+  constexpr double few = 8 * 0x1p-23, few_subnormal = 8 * 0x1p-149;  // at least 8 numbers apart
   Tally tally(std::move(name));
   std::int64_t open = 0;
   if (found.size() != expected.value.size()) {
