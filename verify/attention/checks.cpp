@@ -38,8 +38,8 @@ Check check_enclosed(std::string name, std::span<const float> found,
   for (std::size_t i = 0; i < found.size(); ++i) {
     const double value = expected.value[i], low = expected.low[i], high = expected.high[i];
     open += reference::is_open(low, high) ? 1 : 0;
-    const double share =
-        high - low <= few * std::abs(value) ? 0 : utilisation(double{found[i]}, value, low, high);
+    const bool narrow = high - low <= few * std::abs(value) + few_subnormal;
+    const double share = narrow ? 0 : utilisation(double{found[i]}, value, low, high);
     tally.compare(reference::admits(low, high, double{found[i]}), share, [&] {
       return fmt::format("{}: {:.9g}, expected {:.9g} to {:.9g}", place_of(i, width), found[i], low,
                          high);

@@ -20,6 +20,25 @@ void verify_hybrid(Judge& judge);
 void verify_composite(Judge& judge);
 void verify_feedback(Judge& judge);
 
+// Operations of the hybrid layer, as far as they are files of their own.
+// Both answers to a batch, as enclosures.
+struct LinearBounds {
+  reference::Bounded outputs, states;
+};
+// One form of linear attention; `other` has already been judged, or is null.
+struct JudgedLinear {
+  LinearBounds bounds;
+  LinearOutput output;
+  std::vector<float> handed_on;
+};
+JudgedLinear judge_linear(Judge& judge, const LinearBatch& batch, bool chunked,
+                          const JudgedLinear* other);
+std::vector<float> judge_sparse(Judge& judge, const SparseAttentionInputs& inputs);
+
+inline Buffers buffers_of(const RowsOutput& output) {
+  return {{"rows", bytes_of(output.rows), 1, 1}};
+}
+
 // What an operation hands on: what was stored where the verdict lets it, else what the reference
 // says. The next operation takes finite numbers: 0 where binary32 may overflow.
 std::vector<float> handed_on(std::span<const float> stored, const reference::Bounded& expected,
