@@ -32,6 +32,8 @@ TEST(BadOption, UnknownNamesListNearOnes) {
       {{"list", "fills", "modes"}, "did not expect 'modes'"},
       {{"verify", "--target", "smit"}, "did you mean simt?"},
       {{"verify", "--suite", "smokes"}, "smoke"},
+      {{"verify", "--attention", "hybird"}, "did you mean hybrid?"},
+      {{"run", "--attention", "feedbak"}, "did you mean feedback?"},
       {{"verify", "--mode", "vlm_fp8"}, "vllm_fp8"},
       {{"verify", "--fill", "norml"}, "did you mean normal"},
       {{"predict", "--model", "glm-5.3-flas"}, "glm-5.3-flash"},
@@ -77,6 +79,10 @@ TEST(BadOption, ImpossibleProblemsAreRefused) {
 TEST(BadOption, ContradictionsAreRefused) {
   const BadLine lines[] = {
       {{"verify", "--suite", "smoke", "--lengths", "8"}, "exclude each other"},
+      {{"run", "--attention", "hybrid", "--policy", "gated"}, "leave --policy and --case out"},
+      {{"verify", "--attention", "hybrid", "--mode", "int8"}, "known for attention"},
+      {{"verify", "--attention", "hybrid", "--policy", "gated"},
+       "attention is a problem by itself"},
       {{"verify", "--suite", "smoke", "--case", golden("fp8_small")}, "exclude each other"},
       {{"verify", "--drafts", "2"}, "needs a problem or a case"},
       {{"verify", "--resume"}, "--out"},

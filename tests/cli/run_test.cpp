@@ -83,5 +83,48 @@ TEST(Verify, AMissingDeviceIsTheEnvironmentsFault) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(Run, ALayerOfAttentionComesInEveryStorageWithWhatItsLaunchesTake) {
+  const Folder folder;
+  const std::string out = folder.file("report");
+  const Outcome outcome =
+      indexpool({"run", "--attention", "composite", "--out", out, "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  std::set<std::string> modes;
+  for (const Record& record : read_records(out + "/records.jsonl")) {
+    ASSERT_TRUE(record.problem);
+    EXPECT_EQ(record.problem->attention, "composite");
+    EXPECT_TRUE(record.prediction) << record.op;
+    modes.insert(record.problem->mode);
+  }
+  EXPECT_EQ(modes, (std::set<std::string>{"f32", "f16", "bf16"}));
+  const std::string page = read_text(out + "/report.html");
+  EXPECT_TRUE(contains(page, "Launch by launch"));
+  EXPECT_TRUE(contains(page, "instructions and chains of dependent ones are not declared"));
+  EXPECT_TRUE(contains(page, "decompress"));
+  EXPECT_TRUE(contains(read_text(out + "/pipeline.dot"), "composites, values"));
+}
+
+TEST(Verify, ALayerOfAttentionRepeatsItself) {
+  const std::vector<std::string> line = {"verify",  "--attention", "hybrid",     "--mode", "bf16",
+                                         "--heads", "2",           "--head-dim", "32",     "--topk",
+                                         "8",       "--lengths",   "19,0,5"};
+  std::vector<std::string> as_json = line;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const Outcome outcome = indexpool(as_json);
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 5U);
+  std::string words = "indexpool";
+  for (const std::string& word : line) words += " " + word;
+  for (const auto& row : rows) EXPECT_EQ(row["repeat"], words);
+  EXPECT_EQ(indexpool(as_json).out, outcome.out);
+}
+
+TEST(Verify, AttentionThatSaysNothingIsUntrusted) {
+  const Outcome outcome = indexpool(
+      {"verify", "--attention", "composite", "--heads", "1", "--head-dim", "32", "--lengths", "1"});
+  EXPECT_EQ(outcome.code, 4) << outcome.out << outcome.err;
+}
+
 }  // namespace
 }  // namespace indexpool::cli

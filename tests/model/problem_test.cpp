@@ -239,5 +239,58 @@ TEST(Op, NamesAreTheFields) {
   EXPECT_EQ(to_string(Op::topk), "topk");
 }
 
+Problem attention_problem(const char* layer) {
+  Problem problem;
+  problem.attention = layer;
+  problem.mode = "bf16";
+  problem.indexer = {2, 64, 4, 4, true};
+  problem.lengths = {37};
+  return problem;
+}
+std::string attention_error(void (*change)(Problem& problem)) {
+  Problem problem = attention_problem("hybrid");
+  change(problem);
+  return config_error_of([&] { validate(problem, "here"); });
+}
+
+TEST(AttentionProblem, ItsRepeatLineNamesTheLayerAndWhatItReads) {
+  EXPECT_EQ(repeat_line(attention_problem("composite")),
+            "indexpool verify --attention composite --mode bf16 --heads 2 --head-dim 64 "
+            "--lengths 37");
+  EXPECT_EQ(repeat_line(attention_problem("hybrid")),
+            "indexpool verify --attention hybrid --mode bf16 --heads 2 --head-dim 64 --topk 4 "
+            "--lengths 37");
+  EXPECT_EQ(describe(attention_problem("hybrid")),
+            "hybrid bf16 2x64 kpool 4 topk 4, 1 x 37 tokens, fill normal, seed 1");
+  EXPECT_EQ(describe(attention_problem("feedback")),
+            "feedback bf16 2x64 kpool 4, 1 x 37 tokens, fill normal, seed 1");
+}
+
+TEST(AttentionProblem, RefusesWhatNoLayerReads) {
+  EXPECT_NO_THROW(validate(attention_problem("hybrid"), "here"));
+  const auto expect = [](const std::string& error, const char* part) {
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  expect(attention_error([](Problem& p) { p.attention = "hybird"; }),
+         "here/attention: unknown attention \"hybird\"; did you mean \"hybrid\"?");
+  expect(attention_error([](Problem& p) { p.mode = "fp8"; }),
+         "known for attention: f32, f16, bf16");
+  expect(attention_error([](Problem& p) { p.indexer.index_head_dim = 96; }),
+         "expected 32, 64 or 128");
+  expect(attention_error([](Problem& p) { p.indexer.index_topk = 8192; }),
+         "at most 8192 selected tokens");
+  expect(attention_error([](Problem& p) { p.policy = "gated"; }), "here/policy: found gated");
+  expect(attention_error([](Problem& p) { p.schedule.drafts = 2; }), "there is no decode");
+  expect(attention_error([](Problem& p) { p.states_per_page = 3; }), "there is no paged cache");
+}
+
+TEST(AttentionProblem, IsAnAxisOfASuite) {
+  const Problem problem = only(R"({"attention": ["hybrid"], "mode": ["bf16"], "heads": [2],
+                                   "head_dim": [64], "topk": [4], "lengths": [[37]]})");
+  EXPECT_EQ(problem, attention_problem("hybrid"));
+  const std::string unknown = suite_error(R"([{"attention": ["composit"], "mode": ["bf16"]}])");
+  EXPECT_NE(unknown.find("composite"), std::string::npos) << unknown;
+}
+
 }  // namespace
 }  // namespace indexpool

@@ -93,6 +93,7 @@ Problem any_problem() {
   problem.indexer = {any_count(), any_count(), any_count(), any_count(),
                      *rc::gen::arbitrary<bool>()};
   problem.mode = any_text();
+  problem.attention = any_text();
   problem.lengths = *rc::gen::arbitrary<std::vector<std::int64_t>>();
   problem.schedule = {-1, any_count(), any_count()};
   problem.states_per_page = any_count();
