@@ -136,7 +136,15 @@ std::vector<Entry> ops() {
           {std::string(to_string(Op::append)), "decode: new tokens through the tail ring"},
           {std::string(to_string(Op::quantize_query)), "queries rotated and quantised"},
           {std::string(to_string(Op::logits)), "every visible pool scored against every query"},
-          {std::string(to_string(Op::topk)), "the best pools as token positions, and the tail"}};
+          {std::string(to_string(Op::topk)), "the best pools as token positions, and the tail"},
+          {std::string(to_string(Op::safe_gate)), "decays of linear attention from features"},
+          {std::string(to_string(Op::linear_attention)),
+           "the gated delta rule, by token and in chunks"},
+          {std::string(to_string(Op::sparse_attention)), "attention over selected tokens"},
+          {std::string(to_string(Op::gate_fusion)), "the gate that mixes two branches"},
+          {std::string(to_string(Op::composite_attention)),
+           "causal attention scored by decompressed composite vectors"},
+          {std::string(to_string(Op::attention_feedback)), "attention mass to access counts"}};
 }
 
 std::vector<Entry> field_entries() {

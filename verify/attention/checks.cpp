@@ -1,8 +1,8 @@
 #include "indexpool/verify/attention/checks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -184,9 +184,9 @@ Check check_equal(std::string name, const std::string& what, std::span<const flo
                   std::span<const float> expected) {
   Tally tally(std::move(name));
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const bool same = std::isnan(expected[i])
-                          ? std::isnan(found[i])
-                          : std::memcmp(&found[i], &expected[i], sizeof(float)) == 0;
+    const bool same = std::isnan(expected[i]) ? std::isnan(found[i])
+                                              : std::bit_cast<std::uint32_t>(found[i]) ==
+                                                    std::bit_cast<std::uint32_t>(expected[i]);
     tally.compare(same, [&] {
       return fmt::format("{}: value {} is {:.9g}, expected {:.9g}", what, i, found[i], expected[i]);
     });
