@@ -1,45 +1,18 @@
 // No false alarms: correct kernels on random small problems over every mode, fill, shape and
-// schedule. INDEXPOOL_SEED in the environment starts another stream.
-#include <cstdlib>
-#include <iostream>
-#include <string>
-
-#include <gtest/gtest.h>
-
+// schedule.
 #include "indexpool/verify/random_problem.hpp"
-#include "indexpool/verify/verify.hpp"
+
+#include "no_alarm.hpp"
 
 namespace indexpool::verify {
 namespace {
 
 constexpr int shards = 8;
 
-std::uint64_t stream_seed() {
-  const char* text = std::getenv("INDEXPOOL_SEED");
-  return text == nullptr ? 20260101 : std::strtoull(text, nullptr, 10);
-}
-
 class RandomProblems : public testing::TestWithParam<int> {};
 
 TEST_P(RandomProblems, RaiseNoAlarm) {
-  const std::uint64_t seed = stream_seed();
-  std::cout << "seed " << seed << ", shard " << GetParam() << "\n";
-  int alarms = 0;
-  for (int i = 0; i < INDEXPOOL_PROBLEMS_PER_SHARD && alarms < 5; ++i) {
-    const std::int64_t number = static_cast<std::int64_t>(i) * shards + GetParam();
-    const Problem problem = random_problem(seed, number);
-    Options options;
-    options.all_lane_orders = i % 8 == 0;
-    for (const Record& record : verify_problem(problem, options)) {
-      const Status status = record.verdict.status;
-      const bool alarm = status == Status::failed || status == Status::error;
-      alarms += alarm ? 1 : 0;
-      EXPECT_FALSE(alarm) << "problem " << number << ", " << record.op << " by "
-                          << record.implementation << ": " << record.verdict.reason << "\n  "
-                          << record.repeat;
-      EXPECT_NE(status, Status::unsupported) << record.verdict.reason << "\n  " << record.repeat;
-    }
-  }
+  expect_no_alarm(random_problem, GetParam(), shards, INDEXPOOL_PROBLEMS_PER_SHARD);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomProblems, testing::Range(0, shards));
