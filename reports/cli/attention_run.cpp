@@ -1,7 +1,5 @@
 #include "indexpool/reports/cli/attention_run.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "indexpool/model/attention_layer.hpp"
@@ -41,23 +39,6 @@ Problem at_scale(const Problem& problem) {
   if (find_attention_layer(problem.attention).selects)
     large.indexer.index_topk = IndexerConfig{}.index_topk;
   return large;
-}
-
-// Each forecast goes to the record of its operation; several launches of an operation add up.
-void attach_forecasts(const std::vector<LaunchForecast>& forecasts, std::int64_t tokens,
-                      std::vector<Record>& records) {
-  for (const LaunchForecast& launch : forecasts) {
-    const auto found = std::ranges::find(records, launch.of.op, &Record::op);
-    if (!launch.shown || found == records.end() || !launch.of.refusal.empty()) continue;
-    OperationForecast all = launch.of;
-    if (found->prediction) {
-      all.prediction.time += found->prediction->time;
-      all.prediction.low += found->prediction->low;
-      all.prediction.high += found->prediction->high;
-      all.prediction.hbm_bytes += found->prediction->hbm_bytes;
-    }
-    store_forecast(all, tokens, {}, *found);
-  }
 }
 
 Attachment launches_of(const Problem& problem, const std::vector<LaunchForecast>& forecasts,
@@ -112,7 +93,8 @@ reports::ReportInput run_attention(const AttentionRun& run, const DeviceSpec& de
     std::vector<Record> records = verify::verify_problem(problem, how);
     const std::vector<LaunchForecast> forecasts =
         attention_forecast(at_scale(problem), run.tokens, device);
-    attach_forecasts(forecasts, run.tokens, records);
+    for (const LaunchForecast& launch : forecasts)
+      if (launch.shown) add_forecast(launch.of, run.tokens, records);
     input.records.insert(input.records.end(), records.begin(), records.end());
     if (problem.mode == "bf16")
       input.attachments.push_back(launches_of(at_scale(problem), forecasts, run.tokens, device));

@@ -1,5 +1,7 @@
 #include "indexpool/reports/cli/forecast_record.hpp"
 
+#include <algorithm>
+
 #include "indexpool/reports/html_sections.hpp"
 
 namespace indexpool::cli {
@@ -27,6 +29,21 @@ void store_forecast(const OperationForecast& forecast, std::int64_t tokens,
   values["predicted_f32_flop"] = work.f32_flop.value;
   values["predicted_warp_instructions"] = work.instructions.issued;
   values["indexer_layers"] = static_cast<double>(model.indexer_layers);
+}
+
+Record* add_forecast(const OperationForecast& forecast, std::int64_t tokens,
+                     std::vector<Record>& records) {
+  const auto found = std::ranges::find(records, forecast.op, &Record::op);
+  if (found == records.end() || !forecast.refusal.empty()) return nullptr;
+  OperationForecast all = forecast;
+  if (found->prediction) {
+    all.prediction.time += found->prediction->time;
+    all.prediction.low += found->prediction->low;
+    all.prediction.high += found->prediction->high;
+    all.prediction.hbm_bytes += found->prediction->hbm_bytes;
+  }
+  store_forecast(all, tokens, {}, *found);
+  return &*found;
 }
 
 Record predicted_record(const OperationForecast& forecast, std::int64_t tokens,

@@ -14,6 +14,10 @@ namespace indexpool::cli {
 // Prediction, context and work of `forecast` into `record`, under the names of report.hpp.
 void store_forecast(const OperationForecast& forecast, std::int64_t tokens,
                     const ArchitectureConfig& model, Record& record);
+// Onto the record of its operation: several launches of one add up. The record; null without one,
+// or when no kernel takes the launch.
+Record* add_forecast(const OperationForecast& forecast, std::int64_t tokens,
+                     std::vector<Record>& records);
 // A record that says nothing but what is predicted.
 Record predicted_record(const OperationForecast& forecast, std::int64_t tokens,
                         const ArchitectureConfig& model);

@@ -1,7 +1,5 @@
 #include "indexpool/reports/cli/policy_run.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "indexpool/model/policy.hpp"
@@ -31,23 +29,14 @@ std::vector<Problem> problems_of(const PolicyRun& run) {
   return problems;
 }
 
-// Each forecast goes to the record of its operation; several launches of an operation add up.
 void attach_policy(const Problem& problem, std::int64_t tokens, const DeviceSpec& device,
                    std::vector<Record>& records) {
   const PolicyBytes bytes = policy_bytes(problem, tokens);
-  for (OperationForecast& forecast : policy_forecast(problem, tokens, device)) {
-    const auto found = std::ranges::find(records, forecast.op, &Record::op);
-    if (found == records.end() || !forecast.refusal.empty()) continue;
-    if (found->prediction) {
-      const Prediction first = *found->prediction;
-      forecast.prediction.time += first.time;
-      forecast.prediction.low += first.low;
-      forecast.prediction.high += first.high;
-      forecast.prediction.hbm_bytes += first.hbm_bytes;
-    }
-    store_forecast(forecast, tokens, {}, *found);
-    found->values["unpooled_bytes"] = static_cast<double>(bytes.vectors);
-    found->values["pooled_bytes"] = static_cast<double>(bytes.pooled);
+  for (const OperationForecast& forecast : policy_forecast(problem, tokens, device)) {
+    Record* const record = add_forecast(forecast, tokens, records);
+    if (record == nullptr) continue;
+    record->values["unpooled_bytes"] = static_cast<double>(bytes.vectors);
+    record->values["pooled_bytes"] = static_cast<double>(bytes.pooled);
   }
 }
 
