@@ -128,8 +128,9 @@ double fill_seconds(const Work& work, const DeviceSpec& device, const CostOption
   const double missing = missing_share(work, device, options, corner);
   const BytesPerSecond beyond = rate_in_flight_at(
       BytesPerSecond(rate_at(device.hbm_read_bytes_per_s, corner)), loads, device, corner);
-  const double seconds =
-      first * (missing / beyond.value + (1 - missing) / l2_rate(work, device, corner));
+  // What the L2 holds comes no later than what it has to fetch.
+  const double held = std::max(beyond.value, l2_rate(work, device, corner));
+  const double seconds = first * (missing / beyond.value + (1 - missing) / held);
   return std::min(seconds, sm_seconds(work, device, options, corner));  // nobody waits longer
 }
 

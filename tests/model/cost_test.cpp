@@ -376,6 +376,27 @@ RC_GTEST_PROP(Predict, MoreWorkNeverTakesLess, ()) {
   RC_ASSERT(after.high.value * slack >= before.high.value);
 }
 
+// Found by the property above: one byte read, more bytes written, and the first byte would come
+// sooner the more of them missed an L2 whose ports are slower than what lies beyond it.
+TEST(Predict, MoreWrittenBytesDoNotHastenTheFirstRead) {
+  Work work = stream_of(Bytes(1), Bytes(0));
+  work.blocks = 0;
+  work.blocks_per_sm = 3;
+  work.in_flight_per_block = Bytes(22324);
+  work.launches = 0;
+  work.instructions = {0, 0, 2870639};
+  for (const bool warm : {false, true}) {
+    const CostOptions options = {.warm_l2 = warm};
+    double low = 0;
+    for (const std::int64_t written : {0, 1000, 100'000, 683'702, 2'000'000, 20'000'000}) {
+      work.unique_write = Bytes(written);
+      const Prediction prediction = predict(work, round_device(), options);
+      EXPECT_GE(prediction.low.value * slack, low) << written;
+      low = prediction.low.value;
+    }
+  }
+}
+
 RC_GTEST_PROP(Predict, AWarmCacheAndAGraphNeverCostMore, ()) {
   const Work work = any_work();
   const DeviceSpec device = load_device("a100-sxm4-80gb");
