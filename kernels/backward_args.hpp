@@ -103,9 +103,57 @@ struct HiddenGateBackwardArgs {
   float* grad_gate = nullptr;                // [ceil(T / 16), heads, X]
 };
 
+// Cosine of query and vector, of which weights take `cosine_share` (beta, half of it, half of
+// mix[2]). With b_i = cosine_share grad_weights_i and r_i = 1 / (|q| |V_i|):
+//   grad_vectors[g, i] = held_vectors[g, i] + b_i (r_i q - cos_i V_i / |V_i|^2)
+//   grad_queries[g] = sum_i b_i (r_i V_i - cos_i q / |q|^2)
+// Where a norm is zero the cosine is 0 and has no gradient.
+struct CosineBackwardArgs {
+  GroupedVectors grouped;
+  const void* queries = nullptr;  // [G, D] storage dtype
+  float cosine_share = 1;
+  const float* grad_weights = nullptr;  // [G, m]
+  const float* held_vectors = nullptr;  // [G, m, D]: PoolBackwardArgs::grad_vectors
+  float* grad_vectors = nullptr;        // [G, m, D]
+  float* grad_queries = nullptr;        // [G, D]
+  float* cosines = nullptr;             // [G, m], 0 of absent vectors
+};
+// What the scalars of additive weights get, w_i = alpha position_i + beta content_i + gamma age_i,
+// added over the groups of one warp (terms_rows of them), to be summed over these rows:
+//   sum_i grad_weights_i (position_i, content_i, age_i, alpha position_i d_i^2 / sigma^3,
+//                         gamma age_i a_i / tau^2)
+// grad_weights of absent vectors are 0.
+struct AdditiveTermsBackwardArgs {
+  std::int64_t group_count = 0;
+  std::int32_t index_kpool = 4;
+  const float* distances = nullptr;     // [G, m]
+  const float* ages = nullptr;          // [G, m]
+  const float* cosines = nullptr;       // [G, m]
+  const float* grad_weights = nullptr;  // [G, m]
+  float alpha = 0, gamma = 0, sigma = 1, tau = 1;
+  bool raw_cosine = false;
+  float* term_rows = nullptr;  // [rows, 5]: alpha, beta, gamma, sigma, tau
+};
+// The same of tfidf weights: sum_i grad_weights_i (tf_i idf_i, position_terms_i, (1 + cos_i) / 2),
+// and of the position terms themselves:
+//   position_rows[g, i] = mix[1] grad_weights_i, to be summed over groups
+struct TfidfTermsBackwardArgs {
+  GroupedVectors grouped;                         // `vectors` is not read
+  const std::int32_t* accesses = nullptr;         // [G, m]
+  const std::int32_t* groups_accessed = nullptr;  // [G, m]
+  const float* position_terms = nullptr;          // [m]
+  const float* cosines = nullptr;                 // [G, m]
+  const float* grad_weights = nullptr;            // [G, m]
+  std::int64_t all_groups = 0;
+  float position_share = 0;        // mix[1]
+  float* term_rows = nullptr;      // [rows, 3]: of mix
+  float* position_rows = nullptr;  // [G, m]
+};
+
 using BackwardArgs =
     std::variant<PoolBackwardArgs, ChannelPoolBackwardArgs, SumRowsArgs, ChannelSoftmaxBackwardArgs,
                  RoleSoftmaxBackwardArgs, GateBackwardArgs, HiddenStatesBackwardArgs,
-                 HiddenGateBackwardArgs>;
+                 HiddenGateBackwardArgs, CosineBackwardArgs, AdditiveTermsBackwardArgs,
+                 TfidfTermsBackwardArgs>;
 
 }  // namespace indexpool::kernels

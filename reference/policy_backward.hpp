@@ -52,4 +52,24 @@ GateGradients through_gates(const PoolingInputs& inputs, std::span<const float> 
                             std::span<const float> held_vectors,
                             Precision precision = Precision::binary64);
 
+// Back through the cosine that additive and tfidf weights take a share of; grad_weights [G, m],
+// held_vectors as above. A zero vector's cosine is 0 and has no gradient. ConfigError for other
+// rules.
+struct CosineGradients {
+  Bounded vectors;  // [G, m, D]: held, and through the cosine
+  Bounded queries;  // [G, D]
+  Bounded cosines;  // [G, m]
+};
+CosineGradients through_cosines(const PoolingInputs& inputs, std::span<const float> grad_weights,
+                                std::span<const float> held_vectors,
+                                Precision precision = Precision::binary64);
+// And to the scalars that mix the terms, from stored cosines [G, m].
+struct WeightTermGradients {
+  Bounded terms;           // additive [5]: alpha, beta, gamma, sigma, tau; tfidf [3]: mix
+  Bounded position_terms;  // [m], tfidf
+};
+WeightTermGradients through_terms(const PoolingInputs& inputs, std::span<const float> grad_weights,
+                                  std::span<const float> cosines,
+                                  Precision precision = Precision::binary64);
+
 }  // namespace indexpool::reference

@@ -102,4 +102,27 @@ Reason bad_hidden_gate_backward(const HiddenGateBackwardArgs& args) {
   return misplaced("the gradients of gates", args.grad_gate);
 }
 
+Reason bad_cosine_backward(const CosineBackwardArgs& args) {
+  if (auto reason = bad_groups(args.grouped)) return reason;
+  if (auto reason = misplaced("the queries", args.queries)) return reason;
+  if (auto reason = misplaced("the gradients of vectors", args.held_vectors)) return reason;
+  if (auto reason = misplaced("the gradients of vectors", args.grad_vectors)) return reason;
+  return misplaced("the gradients of queries", args.grad_queries);
+}
+
+Reason bad_additive_terms_backward(const AdditiveTermsBackwardArgs& args) {
+  AdditiveWeightsArgs forward;
+  forward.grouped.index_kpool = args.index_kpool;
+  forward.sigma = args.sigma;
+  forward.tau = args.tau;
+  return bad_additive_weights(forward);
+}
+
+Reason bad_tfidf_terms_backward(const TfidfTermsBackwardArgs& args) {
+  TfidfWeightsArgs forward;
+  forward.grouped = args.grouped;
+  forward.all_groups = args.all_groups;
+  return bad_tfidf_weights(forward);
+}
+
 }  // namespace indexpool::kernels

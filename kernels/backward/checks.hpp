@@ -27,5 +27,8 @@ std::optional<std::string> bad_role_softmax_backward(const RoleSoftmaxBackwardAr
 std::optional<std::string> bad_gate_backward(const GateBackwardArgs& args);
 std::optional<std::string> bad_hidden_states_backward(const HiddenStatesBackwardArgs& args);
 std::optional<std::string> bad_hidden_gate_backward(const HiddenGateBackwardArgs& args);
+std::optional<std::string> bad_cosine_backward(const CosineBackwardArgs& args);
+std::optional<std::string> bad_additive_terms_backward(const AdditiveTermsBackwardArgs& args);
+std::optional<std::string> bad_tfidf_terms_backward(const TfidfTermsBackwardArgs& args);
 
 }  // namespace indexpool::kernels

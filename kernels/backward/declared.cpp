@@ -127,4 +127,26 @@ Work declared_gate_backward(const GateBackwardArgs& args) {
   return work;
 }
 
+Work declared_cosine_backward(const CosineBackwardArgs& args) {
+  const GroupWork groups{args.grouped};
+  const std::int64_t m = groups.m(), count = args.grouped.group_count;
+  using enum WordPattern;
+  Work work = groups.of(
+      [&](const WarpGroups& warp, std::int64_t first, std::int64_t end, Traffic& traffic) {
+        add_loads(traffic, (end - first) * groups.row);
+        add_loads(traffic, warp.vectors(groups.row));
+        add_loads(traffic, warp.words(args.grad_weights, WordRow::of_group, together, false));
+        add_loads(traffic, groups.present(first, end) * groups.f32_row);
+        add_stores(traffic, (end - first) * (m + 1) * groups.f32_row);
+        add_stores(traffic, warp.words(args.cosines, WordRow::of_group, each_its_own, true));
+        traffic.shuffles = (2 * m + 1) * groups.access.tree_steps();
+      });
+  work.blocks_per_sm = cosine_backward_blocks_per_sm(pieces_of(args.grouped.head_dim));
+  work.unique_read.value +=
+      count * groups.row.bytes + groups.access.present_vectors() * (groups.f32_row.bytes + 4);
+  work.unique_write = Bytes(count * ((m + 1) * groups.f32_row.bytes + 4 * m));
+  work.f32_flop = groups.flop(10);  // two dots and three multiply-adds
+  return work;
+}
+
 }  // namespace indexpool::kernels

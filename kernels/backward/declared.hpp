@@ -15,5 +15,8 @@ Work declared_role_softmax_backward(const RoleSoftmaxBackwardArgs& args);
 Work declared_gate_backward(const GateBackwardArgs& args);
 Work declared_hidden_states_backward(const HiddenStatesBackwardArgs& args);
 Work declared_hidden_gate_backward(const HiddenGateBackwardArgs& args);
+Work declared_cosine_backward(const CosineBackwardArgs& args);
+Work declared_additive_terms_backward(const AdditiveTermsBackwardArgs& args);
+Work declared_tfidf_terms_backward(const TfidfTermsBackwardArgs& args);
 
 }  // namespace indexpool::kernels

@@ -16,6 +16,15 @@ constexpr int softmax_backward_blocks_per_sm(int capacity) {
 }
 inline constexpr int hidden_backward_blocks_per_sm = 8;
 
+// A query, its gradient and a row in flight.
+constexpr int cosine_backward_blocks_per_sm(int pieces) { return pieces >= 4 ? 2 : 4; }
+
+// Terms of weights: lanes hold rows of m as in role_weights, a warp adds up its groups.
+inline constexpr int additive_terms = 5, tfidf_terms = 3;
+constexpr std::int64_t terms_rows(std::int64_t group_count, int index_kpool) {
+  return blocks_for(group_count, 32 / role_lanes(index_kpool));
+}
+
 // Slots whose loads are in flight together where a lane has eight channels of each.
 inline constexpr int slots_in_flight = 4;
 

@@ -65,7 +65,64 @@ std::vector<OpArgs> gate_launches(const PoolingInputs& in, const GateOperands& g
   return {OpArgs(BackwardArgs(group)), OpArgs(BackwardArgs(states)), OpArgs(BackwardArgs(rows))};
 }
 
+CosineBackwardArgs cosine_launch(const PoolingInputs& in, const PlacedBackward& at, float share) {
+  CosineBackwardArgs args;
+  args.grouped = grouped_vectors(in, at.forward);
+  args.queries = at.forward.queries;
+  args.cosine_share = share;
+  args.grad_weights = at.grad_weights;
+  args.held_vectors = at.held_vectors;
+  args.grad_vectors = at.grad_vectors;
+  args.grad_queries = at.grad_queries;
+  args.cosines = at.cosines;
+  return args;
+}
+
+std::vector<OpArgs> additive_launches(const PoolingInputs& in, const AdditiveTerms& of,
+                                      const PlacedBackward& at) {
+  AdditiveTermsBackwardArgs terms;
+  terms.group_count = in.group_count();
+  terms.index_kpool = narrow(in.index_kpool);
+  terms.distances = at.forward.distances;
+  terms.ages = at.forward.ages;
+  terms.cosines = at.cosines;
+  terms.grad_weights = at.grad_weights;
+  terms.alpha = of.alpha;
+  terms.gamma = of.gamma;
+  terms.sigma = of.sigma;
+  terms.tau = of.tau;
+  terms.raw_cosine = of.raw_cosine;
+  terms.term_rows = at.term_rows;
+  const float share = of.raw_cosine ? of.beta : of.beta * 0.5f;
+  return {OpArgs(BackwardArgs(cosine_launch(in, at, share))), OpArgs(BackwardArgs(terms))};
+}
+
+std::vector<OpArgs> tfidf_launches(const PoolingInputs& in, const AccessTerms& of,
+                                   const PlacedBackward& at) {
+  TfidfTermsBackwardArgs terms;
+  terms.grouped = grouped_vectors(in, at.forward);
+  terms.accesses = at.forward.accesses;
+  terms.groups_accessed = at.forward.groups_accessed;
+  terms.position_terms = at.forward.position_terms;
+  terms.cosines = at.cosines;
+  terms.grad_weights = at.grad_weights;
+  terms.all_groups = of.all_groups;
+  terms.position_share = of.mix[1];
+  terms.term_rows = at.term_rows;
+  terms.position_rows = at.position_rows;
+  return {OpArgs(BackwardArgs(cosine_launch(in, at, of.mix[2] * 0.5f))),
+          OpArgs(BackwardArgs(terms))};
+}
+
 }  // namespace
+
+std::int64_t weight_terms(const PoolingInputs& inputs) {
+  if (std::holds_alternative<AdditiveTerms>(inputs.weights)) return additive_terms;
+  return std::holds_alternative<AccessTerms>(inputs.weights) ? tfidf_terms : 0;
+}
+std::int64_t weight_term_rows(const PoolingInputs& inputs) {
+  return terms_rows(inputs.group_count(), narrow(inputs.index_kpool));
+}
 
 std::vector<SumLevel> sum_levels(std::span<const std::int32_t> sum_of_row, std::int64_t sums,
                                  std::int64_t width) {
@@ -148,6 +205,10 @@ BackwardArgs to_weights_launch(const PoolingInputs& in, const PlacedBackward& at
 std::vector<OpArgs> through_weights_launches(const PoolingInputs& in, const PlacedBackward& at) {
   if (const auto* gate = std::get_if<GateOperands>(&in.weights))
     return gate_launches(in, *gate, at);
+  if (const auto* terms = std::get_if<AdditiveTerms>(&in.weights))
+    return additive_launches(in, *terms, at);
+  if (const auto* terms = std::get_if<AccessTerms>(&in.weights))
+    return tfidf_launches(in, *terms, at);
   if (in.per_channel()) {
     return {OpArgs(BackwardArgs(
         ChannelSoftmaxBackwardArgs{in.group_count(), narrow(in.index_kpool), narrow(in.head_dim),

@@ -35,19 +35,27 @@ struct PlacedBackward {
   float* norm_rows = nullptr;           // [G, D]
   const float* grad_weights = nullptr;  // of the weights as stored: summed over a set's groups
   float* grad_operand = nullptr;        // pool_matrix, or gate scores by slot
-  float* grad_vectors = nullptr;        // [G, m, D], gated
+  float* grad_vectors = nullptr;        // [G, m, D]: held, and through gates or cosines
   float* gate_rows = nullptr;           // [G, D], gated
   float* grad_hidden_gates = nullptr;   // [T, heads], gated
   float* grad_hidden_states = nullptr;  // [T, X], gated
   float* hidden_gate_rows = nullptr;    // [ceil(T / 16), heads, X], gated
+  float* grad_queries = nullptr;        // [G, D], additive and tfidf
+  float* cosines = nullptr;             // [G, m], additive and tfidf
+  float* term_rows = nullptr;           // [weight_term_rows, weight_terms], additive and tfidf
+  float* position_rows = nullptr;       // [G, m], tfidf
 };
 
 // From pooled vectors to vectors and each group's weights. `clip` only where no other group has the
 // same weights; otherwise their sum is to be clipped.
 BackwardArgs to_weights_launch(const PoolingInputs& inputs, const PlacedBackward& placed,
                                bool clip);
-// From the stored weights' gradients to what they are made of: role and channel softmax, gates.
-// None for other rules.
+// Scalars that weights are made of, besides position terms: 5 of additive (alpha, beta, gamma,
+// sigma, tau), 3 of tfidf (mix), else 0; and in how many rows their gradients come.
+std::int64_t weight_terms(const PoolingInputs& inputs);
+std::int64_t weight_term_rows(const PoolingInputs& inputs);
+// From the stored weights' gradients to what they are made of: role and channel softmax, gates,
+// cosines and their mixture. None for other rules.
 std::vector<OpArgs> through_weights_launches(const PoolingInputs& inputs,
                                              const PlacedBackward& placed);
 // Whether groups share rows of weights, whose gradients must be added up.

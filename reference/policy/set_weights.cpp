@@ -11,16 +11,13 @@
 
 #include "indexpool/model/error.hpp"
 #include "indexpool/reference/dot_error.hpp"
-#include "indexpool/reference/policy/functions.hpp"
+#include "indexpool/reference/policy/weight_terms.hpp"
 
 namespace indexpool::reference {
 namespace {
 
 // A product with its coefficient, (1 + cos) / 2, two sums.
 inline constexpr int term_roundings = 5;
-// -(d / sigma)^2 / 2 times log2(e): two quotients, a square, two for the constant; and -a / tau.
-inline constexpr int position_roundings = 2 * quotient_roundings + 3;
-inline constexpr int age_roundings = quotient_roundings + 2;
 
 // coefficient * factor; `magnitude` of what the factor was added up from.
 template <class T>
@@ -57,22 +54,6 @@ Term<T> content_term(double coefficient, const Ball<T>& cosine, bool raw) {
   return {T(coefficient),
           {half * (1 + cosine.value), half * cosine.error},
           half * (1 + abs(cosine.value))};
-}
-
-// Cosines of a group's query and its present vectors.
-template <class T>
-std::vector<Ball<T>> cosines(const PoolingInputs& in, const Tensor& queries, std::int64_t group,
-                             Arithmetic arithmetic) {
-  const auto query = row_of(queries, group), vectors = gather(in, in.vectors, group);
-  const std::span<const double> q = query, all = vectors;
-  const Ball<T> square = dot_ball<T>(q, q, arithmetic);
-  std::vector<Ball<T>> result;
-  for (std::size_t first = 0; first < all.size(); first += q.size()) {
-    const auto v = all.subspan(first, q.size());
-    result.push_back(
-        cosine(dot_ball<T>(q, v, arithmetic), square, dot_ball<T>(v, v, arithmetic), arithmetic));
-  }
-  return result;
 }
 
 double largest_of(std::span<const double> x) {
@@ -138,14 +119,13 @@ struct SetWeights {
 
   std::vector<Ball<T>> operator()(const AdditiveTerms& w) const {
     auto result = none();
-    const auto content = cosines<T>(in, w.queries, set, arithmetic);
+    const auto content = CosineParts<T>(in, w.queries, set, arithmetic).cosines;
     for (std::int64_t i = absent(); i < in.index_kpool; ++i) {
-      const T distance = T(w.distances.at(set * in.index_kpool + i)) / T(w.sigma);
-      const T age = T(w.ages.at(set * in.index_kpool + i)) / T(w.tau);
+      const std::int64_t at = set * in.index_kpool + i;
       const Term<T> terms[] = {
-          term(w.alpha, exponential(T(-distance * distance / 2), position_roundings, arithmetic)),
+          term(w.alpha, position_of<T>(w, at, arithmetic)),
           content_term(w.beta, content[static_cast<std::size_t>(i - absent())], w.raw_cosine),
-          term(w.gamma, exponential(T(-age), age_roundings, arithmetic))};
+          term(w.gamma, age_of<T>(w, at, arithmetic))};
       result[static_cast<std::size_t>(i)] = sum_of<T>(terms, arithmetic);
     }
     return result;
@@ -176,31 +156,16 @@ struct SetWeights {
 
   std::vector<Ball<T>> operator()(const AccessTerms& w) const {
     auto result = none();
-    const auto content = cosines<T>(in, w.queries, set, arithmetic);
-    const std::int64_t first = set * in.index_kpool;
-    double accesses = 0;
-    for (std::int64_t i = absent(); i < in.index_kpool; ++i) accesses += w.accesses.at(first + i);
+    const auto content = CosineParts<T>(in, w.queries, set, arithmetic).cosines;
+    const double accesses = accesses_of(in, w, set);
     for (std::int64_t i = absent(); i < in.index_kpool; ++i) {
       const Term<T> terms[] = {
-          term(w.mix[0], access_term(w, first + i, accesses)),
+          term(w.mix[0], access_term<T>(in, w, set * in.index_kpool + i, accesses, arithmetic)),
           term(w.mix[1], Ball<T>{T(w.position_terms.at(i)), T(0)}),
           content_term(w.mix[2], content[static_cast<std::size_t>(i - absent())], false)};
       result[static_cast<std::size_t>(i)] = sum_of<T>(terms, arithmetic);
     }
     return result;
-  }
-
-  // tf idf. Counts are exact in binary32 up to 2^24, their sum beyond is not.
-  Ball<T> access_term(const AccessTerms& w, std::int64_t at, double accesses) const {
-    if (accesses == 0) return {};
-    const T tf = T(w.accesses.at(at)) / T(accesses);
-    const auto log = log_ratio<T>(1.0 + static_cast<double>(w.all_groups),
-                                  1.0 + w.groups_accessed.at(at), arithmetic);
-    const Ball<T> idf =
-        rounded(Ball<T>{log.value + 1, log.error}, arithmetic, 1, T(log.magnitude() + 1));
-    const double sums = accesses > 0x1p24 ? static_cast<double>(in.index_kpool) : 0;
-    return rounded(Ball<T>{tf * idf.value, tf * idf.error}, arithmetic,
-                   sums + quotient_roundings + 1, T(tf * idf.magnitude()));
   }
 
   std::vector<Ball<T>> operator()(const ChannelScores& w) const {

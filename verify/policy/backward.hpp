@@ -12,19 +12,23 @@ namespace indexpool::verify::policy {
 
 // Host values of each gradient; empty where the form has none.
 struct BackwardOutput {
-  std::vector<float> held_vectors;   // [G, m, D], with the weights held fixed
-  std::vector<float> slot_weights;   // [G, m] or [G, m, D]: of each group's own use
-  std::vector<float> pool_weights;   // of the weights as stored: summed over a set's groups
-  std::vector<float> norm_rows;      // [G, D]
-  std::vector<float> norm_weight;    // [D]
-  std::vector<float> pool_matrix;    // [sets, m], composite
-  std::vector<float> gate_scores;    // [G, m, D] by slot, kpool and csa
-  std::vector<float> position_bias;  // [m, D], kpool and csa
-  std::vector<float> vectors;        // [G, m, D], gated: held, and through the gate
-  std::vector<float> hidden_states;  // [T, X], gated
-  std::vector<float> gate_vectors;   // [heads, D], gated: gate_weight[:, X:]
-  std::vector<float> gate_hidden;    // [heads, X], gated: gate_weight[:, :X]
-  std::vector<float> gate_bias;      // [heads], gated
+  std::vector<float> held_vectors;    // [G, m, D], with the weights held fixed
+  std::vector<float> slot_weights;    // [G, m] or [G, m, D]: of each group's own use
+  std::vector<float> pool_weights;    // of the weights as stored: summed over a set's groups
+  std::vector<float> norm_rows;       // [G, D]
+  std::vector<float> norm_weight;     // [D]
+  std::vector<float> pool_matrix;     // [sets, m], composite
+  std::vector<float> gate_scores;     // [G, m, D] by slot, kpool and csa
+  std::vector<float> position_bias;   // [m, D], kpool and csa
+  std::vector<float> vectors;         // [G, m, D]: held, and through gate or cosine
+  std::vector<float> hidden_states;   // [T, X], gated
+  std::vector<float> gate_vectors;    // [heads, D], gated: gate_weight[:, X:]
+  std::vector<float> gate_hidden;     // [heads, X], gated: gate_weight[:, :X]
+  std::vector<float> gate_bias;       // [heads], gated
+  std::vector<float> queries;         // [G, D], additive and tfidf
+  std::vector<float> cosines;         // [G, m], additive and tfidf: made again on the way
+  std::vector<float> terms;           // [5] or [3], additive and tfidf: the scalars of the mixture
+  std::vector<float> position_terms;  // [m], tfidf
   OpRun run;
   std::string guards;
 };

@@ -84,6 +84,17 @@ void check_gate(const PoolingInputs& in, const std::vector<float>& weights,
   checks.push_back(check_bound("gate_bias", found.gate_bias, expected.gate_bias));
 }
 
+void check_terms(const PoolingInputs& in, const BackwardOutput& found, std::vector<Check>& checks) {
+  const auto cosines = reference::through_cosines(in, found.pool_weights, found.held_vectors);
+  checks.push_back(check_bound("vectors", found.vectors, cosines.vectors));
+  checks.push_back(check_bound("queries", found.queries, cosines.queries));
+  checks.push_back(check_bound("cosines", found.cosines, cosines.cosines));
+  const auto scalars = reference::through_terms(in, found.pool_weights, found.cosines);
+  checks.push_back(check_bound("terms", found.terms, scalars.terms));
+  if (scalars.position_terms.size() > 0)
+    checks.push_back(check_bound("position_terms", found.position_terms, scalars.position_terms));
+}
+
 }  // namespace
 
 std::vector<Check> check_gradients(const PoolingInputs& in, const std::vector<float>& weights,
@@ -118,6 +129,7 @@ std::vector<Check> check_gradients(const PoolingInputs& in, const std::vector<fl
                                  reference::row_sums(found.gate_scores, width, one, 1)));
   }
   if (std::holds_alternative<GateOperands>(in.weights)) check_gate(in, weights, found, checks);
+  if (kernels::weight_terms(in) > 0) check_terms(in, found, checks);
   return checks;
 }
 

@@ -21,7 +21,11 @@ Buffers buffers_of(const BackwardOutput& output) {
       {"hidden states", &output.hidden_states},
       {"gate of vectors", &output.gate_vectors},
       {"gate of hidden", &output.gate_hidden},
-      {"gate bias", &output.gate_bias}};
+      {"gate bias", &output.gate_bias},
+      {"queries", &output.queries},
+      {"cosines", &output.cosines},
+      {"terms", &output.terms},
+      {"position terms", &output.position_terms}};
   Buffers buffers;
   for (const auto& [name, values] : all)
     if (!values->empty()) buffers.push_back({name, bytes_of(*values), 1, 1});

@@ -20,6 +20,7 @@ class Backward {
     if (std::holds_alternative<RoleMatrix>(in_.weights)) through_roles();
     if (in_.per_channel()) through_channels();
     if (const auto* gate = std::get_if<GateOperands>(&in_.weights)) through_gate(*gate);
+    if (kernels::weight_terms(in_) > 0) through_terms();
     out_.guards = context_.target.check_guards();
     return std::move(out_);
   }
@@ -132,6 +133,34 @@ class Backward {
     out_.gate_vectors = summed(at_.gate_rows, dim(), groups, in_.heads);
     out_.gate_hidden = summed(at_.hidden_gate_rows, hidden, blocks * in_.heads, in_.heads);
     out_.gate_bias = summed(at_.grad_hidden_gates, in_.heads, tokens, 1);
+  }
+  void place_terms(const AdditiveTerms& terms) {
+    at_.forward.queries = put("queries", terms.queries).data();
+    at_.forward.distances = put("distances", terms.distances).as<float>();
+    at_.forward.ages = put("ages", terms.ages).as<float>();
+  }
+  void place_terms(const AccessTerms& terms) {
+    at_.forward.queries = put("queries", terms.queries).data();
+    at_.forward.accesses = put("accesses", terms.accesses).as<std::int32_t>();
+    at_.forward.groups_accessed = put("groups accessed", terms.groups_accessed).as<std::int32_t>();
+    at_.forward.position_terms = put("position terms", terms.position_terms).as<float>();
+    at_.position_rows = room("gradients of position terms, by group", slots());
+  }
+  void through_terms() {
+    const std::int64_t groups = in_.group_count(), m = in_.index_kpool;
+    const std::int64_t terms = kernels::weight_terms(in_), rows = kernels::weight_term_rows(in_);
+    if (const auto* of = std::get_if<AdditiveTerms>(&in_.weights)) place_terms(*of);
+    if (const auto* of = std::get_if<AccessTerms>(&in_.weights)) place_terms(*of);
+    at_.grad_vectors = room("gradients of vectors, all", slots() * dim());
+    at_.grad_queries = room("gradients of queries", groups * dim());
+    at_.cosines = room("cosines", slots());
+    at_.term_rows = room("gradients of terms, by warp", rows * terms);
+    for (const kernels::OpArgs& args : kernels::through_weights_launches(in_, at_)) run_one(args);
+    out_.vectors = download(at_.grad_vectors, slots() * dim());
+    out_.queries = download(at_.grad_queries, groups * dim());
+    out_.cosines = download(at_.cosines, slots());
+    out_.terms = summed(at_.term_rows, terms, rows, 1);
+    if (at_.position_rows != nullptr) out_.position_terms = summed(at_.position_rows, m, groups, 1);
   }
 
   StageContext& context_;
