@@ -132,7 +132,11 @@ std::span<const std::string_view> killing_checks() {
                                                 "bound_vectors",
                                                 "bound_hidden_states",
                                                 "bound_gate_hidden",
-                                                "bound_gate_bias"};
+                                                "bound_gate_bias",
+                                                "bound_queries",
+                                                "bound_cosines",
+                                                "bound_terms",
+                                                "bound_position_terms"};
   return checks;
 }
 

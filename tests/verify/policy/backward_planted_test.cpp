@@ -139,6 +139,34 @@ TEST(PlantedBackward, TheHiddenPartOfAGateIsJudged) {
       "gated", "bound_gate_hidden",
       after<kernels::HiddenGateBackwardArgs>([](const auto& args) { args.grad_gate[2] += 0.01F; }));
 }
+TEST(PlantedBackward, ACosineThatIsOffIsSeenWhereverItGoes) {
+  using kernels::CosineBackwardArgs;
+  for (const char* policy : {"additive", "additive_raw", "tfidf"}) {
+    expect_caught(policy, "bound_vectors", after<CosineBackwardArgs>([](const auto& args) {
+                    args.grad_vectors[5] = args.held_vectors[5];
+                  }));
+    expect_caught(policy, "bound_queries", after<CosineBackwardArgs>([](const auto& args) {
+                    args.grad_queries[70] *= 1.001F;
+                  }));
+    expect_caught(policy, "bound_cosines",
+                  after<CosineBackwardArgs>([](const auto& args) { args.cosines[3] += 1e-4F; }));
+  }
+}
+TEST(PlantedBackward, AScalarOfTheMixtureThatIsOffIsSeen) {
+  for (int t = 0; t < 5; ++t)
+    expect_caught("additive", "bound_terms",
+                  after<kernels::AdditiveTermsBackwardArgs>([&](const auto& args) {
+                    args.term_rows[t] += 0.01F + 0.01F * std::abs(args.term_rows[t]);
+                  }));
+  for (int t = 0; t < 3; ++t)
+    expect_caught("tfidf", "bound_terms",
+                  after<kernels::TfidfTermsBackwardArgs>([&](const auto& args) {
+                    args.term_rows[t] += 0.01F + 0.01F * std::abs(args.term_rows[t]);
+                  }));
+  expect_caught(
+      "tfidf", "bound_position_terms",
+      after<kernels::TfidfTermsBackwardArgs>([](const auto& args) { args.position_rows[6] = 0; }));
+}
 TEST(PlantedBackward, ANormThatIsHeldFixedIsSeen) {
   expect_caught("csa", "bound_norm_rows",
                 after<kernels::ChannelPoolBackwardArgs>(
