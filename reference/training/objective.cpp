@@ -5,6 +5,7 @@
 
 #include "indexpool/reference/linear.hpp"
 #include "indexpool/reference/training/gradients.hpp"
+#include "indexpool/reference/training/group_scores.hpp"
 
 namespace indexpool::reference::training {
 namespace {
@@ -89,9 +90,14 @@ struct Pass {
   Values stored, used, pooled;  // weights before and after their quantiser
   std::vector<char> weights_inside, pooled_inside;
   std::int64_t clipped = 0;
-  Matrix<double> dots;
-  Values scores;
+  Matrix<double> dots;  // [Q H, G outputs]
+  Values pool_scores;   // [Q, G, outputs]
+  GroupScores groups;
 };
+
+double logit_scale(const Arrays<double>& parameters) {
+  return parameters.find("logit_scale")->second[0];
+}
 
 FakeQuantised through(Values values, Width width, const Noise* noise, std::uint64_t path) {
   if (noise == nullptr) return fake_quantise(std::move(values), width);
@@ -118,33 +124,35 @@ Pass pass(const Objective& o, const Prepared& of, const Arrays<double>& paramete
   out.pooled = std::move(pooled.values);
   for (double& x : out.pooled) x *= of.scale;
   out.dots = products(o.geometry, of.sequence, out.pooled);
-  out.scores = scores_of(o, of.sequence, out.dots);
+  out.pool_scores = scores_of(o, of.sequence, out.dots);
+  out.groups = group_scores(out.pool_scores, size(of.pooling.info().outputs),
+                            logit_scale(parameters) / o.options.temperature);
   return out;
 }
 
-double logit_scale(const Arrays<double>& parameters) {
-  return parameters.find("logit_scale")->second[0];
-}
-
-// Gradient of the sequence's summed loss with respect to the scores S: [Q, G]; adds that with
-// respect to the logit scale.
+// Gradient of the sequence's summed loss with respect to the pools' scores: [Q, G, outputs]; adds
+// that with respect to the logit scale.
 Values scores_backward(const Objective& o, const Prepared& of, const Pass& forward, double scale,
                        double& grad_logit_scale) {
   const std::size_t groups = size(o.geometry.groups());
   const double factor = scale / o.options.temperature;
-  Values grad(forward.scores.size());
-  for (std::size_t first = 0; first < grad.size(); first += groups) {
-    const Values log_q = log_softmax(forward.scores.data() + first, groups, factor);
-    for (std::size_t g = 0; g < groups; ++g) {
-      const double of_logit = std::exp(log_q[g]) - of.group_share[first + g];
-      grad[first + g] = of_logit * factor;
-      grad_logit_scale += of_logit * forward.scores[first + g] / o.options.temperature;
+  const std::size_t outputs = size(of.pooling.info().outputs);
+  const Values& scores = forward.groups.scores;
+  Values grad(forward.pool_scores.size());
+  for (std::size_t first = 0; first < scores.size(); first += groups) {
+    const Values log_q = log_softmax(scores.data() + first, groups, factor);
+    for (std::size_t k = first * outputs; k < (first + groups) * outputs; ++k) {
+      const std::size_t g = k / outputs;
+      const double of_logit =
+          forward.groups.shares[k] * (std::exp(log_q[g - first]) - of.group_share[g]);
+      grad[k] = of_logit * factor;
+      grad_logit_scale += of_logit * forward.pool_scores[k] / o.options.temperature;
     }
   }
   return grad;
 }
 
-// [G, D]: through the heads and relu.
+// [G outputs, D]: through the heads and relu.
 Values pooled_backward(const Objective& o, const Prepared& of, const Pass& forward,
                        const Values& grad_scores) {
   const Geometry& g = o.geometry;
@@ -201,7 +209,7 @@ Objective prepare(const std::string& policy, const Geometry& geometry,
 
 Forward forward(const Objective& o, const Prepared& of, const Arrays<double>& parameters) {
   Pass result = pass(o, of, parameters, nullptr);
-  return {std::move(result.stored), std::move(result.pooled), std::move(result.scores)};
+  return {std::move(result.stored), std::move(result.pooled), std::move(result.groups.scores)};
 }
 
 double loss(const Objective& o, const Arrays<double>& parameters) {
@@ -211,8 +219,9 @@ double loss(const Objective& o, const Arrays<double>& parameters) {
   for (const Prepared& of : o.sequences) {
     const Pass result = pass(o, of, parameters, nullptr);
     total += of.entropy;
-    for (std::size_t first = 0; first < result.scores.size(); first += groups) {
-      const Values log_q = log_softmax(result.scores.data() + first, groups, factor);
+    const Values& scores = result.groups.scores;
+    for (std::size_t first = 0; first < scores.size(); first += groups) {
+      const Values log_q = log_softmax(scores.data() + first, groups, factor);
       for (std::size_t g = 0; g < groups; ++g) total -= of.group_share[first + g] * log_q[g];
     }
   }

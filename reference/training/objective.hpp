@@ -3,7 +3,8 @@
 // For a query, s_t = sum_h head_weight_h relu(q_h . k_t) / sqrt(H D) gives p = softmax(s / T) over
 // the tokens (without relu where the scores are an attention head's, which has none), P_g its sum
 // over the tokens of group g. The pooled keys give S_g likewise, and Q = softmax(logit_scale S /
-// T). Loss: KL(P || Q) in nats, averaged over queries and sequences.
+// T); a group of several pools has the sum of their shares, as if it were one pool of score S_g.
+// Loss: KL(P || Q) in nats, averaged over queries and sequences.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct Noise {
 };
 struct Forward {
   std::vector<double> pool_weights;  // as stored, before their quantiser
-  std::vector<double> pooled;        // [G, D]
-  std::vector<double> scores;        // [Q, G], S without the logit scale
+  std::vector<double> pooled;        // [G, outputs, D]
+  std::vector<double> scores;        // [Q, G], S before it is multiplied by the logit scale
 };
 Forward forward(const Objective& objective, const Prepared& of, const Arrays<double>& parameters);
 

@@ -21,21 +21,22 @@ struct Geometry {
 };
 Geometry geometry_of(const PlantedOptions& options);
 
-// Policies that can be trained, "mean" (nothing but the logit scale) among them; ConfigError with
-// all names for others.
+// Every learnable policy of the table, and "mean" (nothing but the logit scale). ConfigError for
+// others: near names of an unknown one, else why nothing of it is learnt; and all that can be.
 const std::vector<std::string>& trainable_policies();
 void require_trainable(const std::string& policy);
 
 // "logit_scale" [1]: multiplies the pooled logits, of every policy. kpool: "gate_projection"
 // [D, X], "position_bias" [m, D]; csa: "gate_projection" [2, D, X], "position_bias" [m, D],
-// "norm_weight" [D]; composite: "pool_matrix" [m]; additive: "alpha" "beta" "gamma" "sigma" "tau"
-// [1], "query" [D]; gated: "gate_weight" [X + D], "gate_bias" [1]; tfidf: "mix" [3],
-// "position_terms" [m], "query" [D]. `query` stands for the query of an entry that is pooled before
-// it is asked for.
+// "norm_weight" [D]; composite: "pool_matrix" [m], [outputs, m] of several outputs; additive:
+// "alpha" "beta" "gamma" "sigma" "tau" [1], "query" [D]; gated: "gate_weight" [X + D], "gate_bias"
+// [1]; tfidf: "mix" [3], "position_terms" [m], "query" [D]. `query` stands for the query of an
+// entry that is pooled before it is asked for.
 //
 // They start as a mean (kpool, gated, csa within its window), at the article's fixed weights
-// (composite: 0.4, 0.3, 0.2, 0.1, in general falling by equal steps) or recommended mixture
-// (additive), tfidf at equal shares; `query` at the mean of the training queries.
+// (composite: 0.4, 0.3, 0.2, 0.1, in general falling by equal steps; a second output 0.2, 0.1, 0.4,
+// 0.3, our choice) or recommended mixture (additive), tfidf at equal shares; `query` at the mean of
+// the training queries.
 Arrays<double> initial_parameters(const std::string& policy, const Geometry& geometry,
                                   const std::vector<Sequence>& sequences);
 Shape parameter_shape(const std::string& name, const std::string& policy, const Geometry& geometry);
@@ -43,8 +44,8 @@ Shape parameter_shape(const std::string& name, const std::string& policy, const 
 // logit scale at least 0.001.
 void project(Arrays<double>& parameters);
 
-// The pooling of one sequence. The layout depends on the sequence, the arrays on the parameters
-// too.
+// The pooling of one sequence; the outputs of a group stand side by side. The layout depends on the
+// sequence, the arrays on the parameters too.
 Pooling pooling_of(const std::string& policy, const Geometry& geometry, const Sequence& sequence);
 Arrays<double> arrays_of(const Pooling& pooling, const Geometry& geometry, const Sequence& sequence,
                          const Arrays<double>& parameters);

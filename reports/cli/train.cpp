@@ -83,12 +83,13 @@ int train_with(TrainCommandOptions& options) {
 std::function<int()> declare_train(CLI::App& app) {
   auto options = std::make_shared<TrainCommandOptions>();
   TrainOptions& train = options->train;
-  app.add_option("--policy", train.policy,
-                 "kpool, composite, additive, additive_raw, gated, tfidf, csa or mean")
+  app.add_option(
+         "--policy", train.policy,
+         fmt::format("one of {}", fmt::join(reference::training::trainable_policies(), ", ")))
       ->capture_default_str();
   app.add_option("--epochs", train.epochs, "full passes over the sequences")->capture_default_str();
   app.add_option("--seed", train.data.seed, "of the data and the noise")->capture_default_str();
-  app.add_option("--ratio", train.data.index_kpool, "tokens pooled into one, 2 to 16")
+  app.add_option("--ratio", train.data.index_kpool, "tokens of a group, 2 to 16")
       ->capture_default_str();
   app.add_option("--recall-k", train.recall_k, "tokens asked for, and groups selected")
       ->capture_default_str();

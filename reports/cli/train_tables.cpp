@@ -12,6 +12,11 @@ using reference::training::Epoch;
 using reference::training::Evaluation;
 using reference::training::Interval;
 
+// "4:1", or "4:2" where a group keeps two pools.
+std::string ratio_of(const TrainOptions& options) {
+  return fmt::format("{}:{}", options.data.index_kpool, find_policy(options.policy).outputs);
+}
+
 std::string with_interval(const Interval& of) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", of.value, of.low, of.high);
 }
@@ -115,12 +120,22 @@ std::vector<reports::LinePlot> plots_of(const TrainOptions& options, const Train
       {"Unpooled distribution kept by the selected groups", "epoch", "mass", {mass, mean_mass}}};
 }
 
+// That the comparison with mean pooling is not one at equal size.
+std::string kept_pools(const TrainOptions& options) {
+  const std::int64_t outputs = find_policy(options.policy).outputs;
+  if (outputs == 1) return "";
+  return fmt::format(
+      "{} keeps {} pools of every group where mean pooling keeps one; a group is selected by the "
+      "sum of its pools' shares.\n",
+      options.policy, outputs);
+}
+
 std::string how_trained(const TrainOptions& options) {
   const auto& data = options.data;
   std::string text = fmt::format(
       "Objective: KL divergence from the unpooled indexer's distribution over groups to the pooled "
-      "one's, in nats, over {} sequences of {} tokens with {} queries each, pooled {}:1 (seed {}).",
-      data.sequences, data.tokens, data.queries, data.index_kpool, data.seed);
+      "one's, in nats, over {} sequences of {} tokens with {} queries each, pooled {} (seed {}).",
+      data.sequences, data.tokens, data.queries, ratio_of(options), data.seed);
   if (options.two_stage)
     text += " Two stages: the weights stay as they start for the first half of the epochs.";
   if (options.objective.paths.any())
@@ -186,7 +201,7 @@ Record training_record(const TrainOptions& options, const Training& training,
                        const std::string& command) {
   const Epoch &first = training.epochs.front(), &last = training.epochs.back();
   Record record;
-  record.case_name = fmt::format("planted, {}:1", options.data.index_kpool);
+  record.case_name = "planted, " + ratio_of(options);
   record.op = "train";
   record.implementation = options.policy;
   record.reference = "unpooled indexer";
@@ -223,11 +238,11 @@ std::string outcome_text(const TrainOptions& options, const Training& training) 
   if (against_mean(training) == Against::better) verdict = "better, the intervals do not overlap";
   if (against_mean(training) == Against::worse) verdict = "worse, the intervals do not overlap";
   return fmt::format(
-      "{}: recall@{} {} on {} held-out sequences, mean pooling {}: {}.\nObjective {:.5f} before, "
+      "{}: recall@{} {} on {} held-out sequences, mean pooling {}: {}.\n{}Objective {:.5f} before, "
       "{:.5f} after {} epochs.\n",
       options.policy, options.recall_k, with_interval(learnt.recall), options.held_out,
-      with_interval(training.mean.recall), verdict, training.epochs.front().objective,
-      training.epochs.back().objective, options.epochs);
+      with_interval(training.mean.recall), verdict, kept_pools(options),
+      training.epochs.front().objective, training.epochs.back().objective, options.epochs);
 }
 
 reports::TrainPage train_page_of(const TrainOptions& options, const Training& training,
@@ -235,7 +250,7 @@ reports::TrainPage train_page_of(const TrainOptions& options, const Training& tr
   const Evaluation& learnt = training.epochs.back().held_out;
   const std::string k = fmt::format("recall@{}", options.recall_k);
   reports::TrainPage page;
-  page.title = fmt::format("Training {} pooling, {}:1", options.policy, options.data.index_kpool);
+  page.title = fmt::format("Training {} pooling, {}", options.policy, ratio_of(options));
   page.command = command;
   page.facts = {{with_interval(learnt.recall), k + ", " + options.policy},
                 {with_interval(training.mean.recall), k + ", mean pooling"},

@@ -1,10 +1,12 @@
 // indexpool train, as a user runs it.
 #include <algorithm>
 #include <fstream>
+#include <regex>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "indexpool/model/policy.hpp"
 #include "indexpool/model/record.hpp"
 #include "indexpool/model/safetensors.hpp"
 
@@ -89,6 +91,32 @@ TEST(TrainCommand, TheLineInTheRecordRepeatsTheRun) {
             "--sequences 8 --held-out 6 --f16-updates --dynamic-scaling");
 }
 
+TEST(TrainCommand, HelpNamesEveryPolicyThatCanBeTrainedAndEachOfThemTrains) {
+  const Outcome help = indexpool({"train", "--help"});
+  ASSERT_EQ(help.code, 0) << help.err;
+  for (const PolicyInfo& policy : policies()) {
+    const std::string name(policy.name);
+    const Outcome outcome = indexpool(
+        {"train", "--policy", name, "--epochs", "1", "--sequences", "2", "--held-out", "2"});
+    EXPECT_EQ(outcome.code, policy.learnable || name == "mean" ? 0 : 2) << name << outcome.err;
+    const std::string words = std::regex_replace(help.out, std::regex("[^a-z0-9_]+"), " ");
+    EXPECT_EQ(contains(words, " " + name + " "), outcome.code == 0) << name << help.out;
+  }
+}
+
+TEST(TrainCommand, TwoPoolsOfAGroupAreSaidToBeTwo) {
+  const Folder folder;
+  const Outcome outcome =
+      indexpool(quick({"--policy", "composite_half", "--out", folder.file("run")}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "composite_half keeps 2 pools of every group")) << outcome.out;
+  const std::string html = read_text(folder.path() / "run" / "train.html");
+  EXPECT_TRUE(contains(html, "Training composite_half pooling, 4:2"));
+  const TensorFile file = read_safetensors(folder.path() / "run" / "parameters.safetensors");
+  EXPECT_EQ(file.require("pool_matrix", DType::f64, {2, 4}).dim(0), 2);
+  EXPECT_FALSE(contains(indexpool(quick({"--policy", "composite"})).out, "pools of every group"));
+}
+
 TEST(TrainCommand, NothingToLearnIsUntrusted) {
   const Outcome outcome = indexpool(quick({"--f16-updates", "--learning-rate", "1e-12"}));
   EXPECT_EQ(outcome.code, 4);
@@ -102,15 +130,18 @@ TEST(TrainCommand, WrongInputIsNamedAndGivesExitCode2) {
   };
   const Folder folder;
   std::ofstream(folder.path() / "file") << "not a folder";
-  const Case cases[] = {{{"--policy", "kpol"}, "kpool"},
-                        {{"--policy", "block_max"}, "cannot be trained"},
-                        {{"--epochs", "0"}, "epochs: found 0"},
-                        {{"--ratio", "3"}, "ratio: found 3, expected a divisor"},
-                        {{"--ratio", "32"}, "ratio: found 32"},
-                        {{"--recall-k", "64"}, "recall k: found 64"},
-                        {{"--learning-rate", "-1"}, "learning rate: found -1"},
-                        {{"--qat", "int4"}, "found width \"int4\""},
-                        {{"--format", "yaml"}, "yaml"}};
+  const Case cases[] = {
+      {{"--policy", "kpol"}, "kpool"},
+      {{"--policy", "composit_half"}, "composite_half"},
+      {{"--policy", "block_max"}, "cannot be trained: it keeps the largest score"},
+      {{"--policy", "plain_raw"}, "cannot be trained: its weights are given"},
+      {{"--epochs", "0"}, "epochs: found 0"},
+      {{"--ratio", "3"}, "ratio: found 3, expected a divisor"},
+      {{"--ratio", "32"}, "ratio: found 32"},
+      {{"--recall-k", "64"}, "recall k: found 64"},
+      {{"--learning-rate", "-1"}, "learning rate: found -1"},
+      {{"--qat", "int4"}, "found width \"int4\""},
+      {{"--format", "yaml"}, "yaml"}};
   for (const Case& each : cases) {
     std::vector<std::string> line = {"train"};
     line.insert(line.end(), each.arguments.begin(), each.arguments.end());

@@ -10,9 +10,13 @@ namespace indexpool::reference::training {
 namespace {
 
 constexpr double allowed = 1e-12;  // relative, element by element
-const std::vector<std::string> learnable = {"kpool",    "composite",    "composite_half",
-                                            "additive", "additive_raw", "gated",
-                                            "tfidf",    "csa",          "plain_raw"};
+// Every policy that is learnt, and given weights, which a caller may learn.
+const std::vector<std::string> differentiated = [] {
+  std::vector<std::string> names = {"plain_raw"};
+  for (const PolicyInfo& policy : policies())
+    if (policy.learnable) names.emplace_back(policy.name);
+  return names;
+}();
 
 struct Draw {
   Pooling pooling;
@@ -46,7 +50,7 @@ double error_of(const Draw& of, const Arrays<Quad>& found, std::size_t most = 6)
 }
 
 TEST(Gradients, AgreeWithDifferencesInBinary128ForEveryLearnablePolicyAndShape) {
-  for (const std::string& policy : learnable) {
+  for (const std::string& policy : differentiated) {
     EXPECT_TRUE(rc::check(policy, [&] {
       Sizes sizes;
       const bool windows = find_policy(policy).grouping == Grouping::windows;
@@ -63,7 +67,7 @@ TEST(Gradients, AgreeWithDifferencesInBinary128ForEveryLearnablePolicyAndShape) 
 }
 
 TEST(Gradients, InDoubleAgreeWithBinary128) {
-  for (const std::string& policy : learnable) {
+  for (const std::string& policy : differentiated) {
     Sizes sizes;
     sizes.head_dim = 16, sizes.groups = 6, sizes.heads = 2;
     const Draw of = draw(policy, sizes);
@@ -144,7 +148,7 @@ TEST(Gradients, OfAZeroVectorsCosineAreZero) {
 
 // What is wrong on purpose must be seen.
 TEST(DifferenceTest, SeesAWrongSignInAnyArray) {
-  for (const std::string& policy : learnable) {
+  for (const std::string& policy : differentiated) {
     const Draw of = draw(policy, {});
     const auto right = gradient(of);
     ASSERT_LT(error_of(of, right), allowed) << policy;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "indexpool/model/error.hpp"
 #include "indexpool/reference/training/objective.hpp"
 
 namespace indexpool::reference::training {
@@ -85,9 +86,40 @@ TEST(Objective, IsZeroWhenAllTokensOfAGroupAreOneToken) {
   EXPECT_GT(loss(objective_of("mean", {}), start_of("mean")), 0.01);
 }
 
+// Two outputs at two to one can keep the two vectors themselves: nothing is lost.
+TEST(Objective, IsZeroWhereEveryTokenHasAPoolOfItsOwn) {
+  PlantedOptions data = small();
+  data.index_kpool = 2;
+  const Objective objective = objective_of("composite_half", {}, data);
+  Arrays<double> at = start_of("composite_half", data);
+  EXPECT_GT(loss(objective, at), 0.01);
+  at["pool_matrix"] = {0, -1000, -1000, 0};
+  EXPECT_NEAR(loss(objective, at), 0, 1e-12);
+  at["pool_matrix"] = {0, -1000, 0, -1000};  // one token twice, the other lost
+  EXPECT_GT(loss(objective, at), 0.01);
+}
+
+TEST(Objective, OutputsThatAreAlikeAreOneOutput) {
+  const Objective one = objective_of("composite", {}), two = objective_of("composite_half", {});
+  Arrays<double> at = shaken(start_of("composite"));
+  const double of_one = loss(one, at);
+  const Arrays<double> gradient_of_one = gradient(one, at, {}).parameters;
+  std::vector<double>& matrix = at["pool_matrix"];
+  const std::vector<double> row = matrix;
+  matrix.insert(matrix.end(), row.begin(), row.end());
+  EXPECT_NEAR(loss(two, at), of_one, 1e-12);
+  const Arrays<double> found = gradient(two, at, {}).parameters;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const double half = gradient_of_one.at("pool_matrix")[i] / 2;
+    EXPECT_NEAR(found.at("pool_matrix")[i], half, 1e-12);
+    EXPECT_NEAR(found.at("pool_matrix")[i + row.size()], half, 1e-12);
+  }
+  EXPECT_NEAR(found.at("logit_scale")[0], gradient_of_one.at("logit_scale")[0], 1e-12);
+}
+
 TEST(Objective, EqualWeightsAreTheMeansLoss) {
   const double mean = loss(objective_of("mean", {}), start_of("mean"));
-  for (const char* policy : {"kpool", "gated"})
+  for (const char* policy : {"kpool", "kpool_weights", "gated"})
     EXPECT_NEAR(loss(objective_of(policy, {}), start_of(policy)), mean, 1e-12) << policy;
   EXPECT_GT(std::abs(loss(objective_of("composite", {}), start_of("composite")) - mean), 1e-4);
 }
@@ -95,7 +127,7 @@ TEST(Objective, EqualWeightsAreTheMeansLoss) {
 TEST(DynamicScaling, ChangesNothingWhereWeightsDoNotSeeTheVectorsLength) {
   ObjectiveOptions scaled;
   scaled.dynamic_scaling = true;
-  for (const char* policy : {"kpool", "composite", "additive", "tfidf"}) {
+  for (const char* policy : {"kpool", "composite", "composite_half", "additive", "tfidf"}) {
     const Arrays<double> at = shaken(start_of(policy));
     const double plain = loss(objective_of(policy, {}), at);
     EXPECT_NEAR(loss(objective_of(policy, scaled), at), plain, 1e-12) << policy;
@@ -152,10 +184,60 @@ TEST(PlantedData, QueriesPreferTheSalientTokens) {
   for (const auto& [place, count] : places) EXPECT_NEAR(static_cast<double>(count), 256, 64);
 }
 
-TEST(Training, PoliciesThatCannotBeTrainedAreNamed) {
-  for (const char* name : {"block_max", "plain", "kpol"}) {
-    EXPECT_THROW(require_trainable(name), std::exception) << name;
+TEST(Training, ContainsEveryLearnablePolicyOfTheTableAndTheMean) {
+  std::vector<std::string> expected = {"mean"};
+  for (const PolicyInfo& policy : policies())
+    if (policy.learnable) expected.emplace_back(policy.name);
+  std::vector<std::string> found = trainable_policies();
+  std::sort(expected.begin(), expected.end());
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, expected);
+  for (const std::string& name : found) EXPECT_NO_THROW(require_trainable(name)) << name;
+}
+
+TEST(Training, StartsWithParametersOfTheirDeclaredShapes) {
+  for (const std::string& policy : trainable_policies()) {
+    for (const auto& [name, values] : start_of(policy)) {
+      const Shape shape = parameter_shape(name, policy, geometry_of(small()));
+      EXPECT_EQ(element_count(shape), std::ssize(values)) << policy << " " << name;
+    }
   }
+}
+
+// Outputs that start alike would stay alike.
+TEST(Training, StartsOutputsOfAGroupApart) {
+  const std::vector<double> logits = start_of("composite_half").at("pool_matrix");
+  ASSERT_EQ(logits.size(), 8u);
+  const double tenths[] = {4, 3, 2, 1, 2, 1, 4, 3};
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(std::exp(logits[i]), tenths[i], 1e-12) << i;
+}
+
+std::string refusal(const std::string& policy) {
+  try {
+    require_trainable(policy);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Training, APolicyThatCannotBeTrainedIsNamedWithTheReason) {
+  for (const PolicyInfo& policy : policies()) {
+    if (policy.learnable || policy.name == "mean") continue;
+    const std::string text = refusal(std::string(policy.name));
+    const bool given = policy.rule == WeightRule::given;
+    ASSERT_TRUE(given || policy.rule == WeightRule::maximum) << policy.name;
+    const std::string reason = given ? "its weights are given" : "has no weights";
+    EXPECT_NE(text.find("cannot be trained: "), std::string::npos) << policy.name << text;
+    EXPECT_NE(text.find(reason), std::string::npos) << policy.name << text;
+  }
+}
+
+TEST(Training, AnUnknownPolicyHasNearNamesAndAllThatCanBeTrained) {
+  const std::string text = refusal("composit_half");
+  EXPECT_NE(text.find("did you mean \"composite_half\""), std::string::npos) << text;
+  for (const std::string& name : trainable_policies())
+    EXPECT_NE(text.find(name), std::string::npos) << name << ": " << text;
 }
 
 }  // namespace

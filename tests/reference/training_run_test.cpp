@@ -1,5 +1,7 @@
 // Training runs: the objective falls, the weights learn the plant, the same seed gives the same
 // bytes.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "indexpool/reference/training/train.hpp"
@@ -56,12 +58,33 @@ TEST(TrainingRun, EveryPolicysObjectiveNeverRises) {
 }
 
 TEST(TrainingRun, TheSameSeedGivesTheSameBytes) {
-  TrainOptions options = quick("gated", 4);
-  options.objective.paths = parse_paths("int8");
-  const Training once = train(options);
-  EXPECT_TRUE(same(once, train(options)));
-  options.data.seed = 2;
-  EXPECT_FALSE(same(once, train(options)));
+  for (const std::string& policy : trainable_policies()) {
+    TrainOptions options = quick(policy, 3);
+    options.data.sequences = options.held_out = 4;
+    options.objective.paths = parse_paths("int8");
+    const Training once = train(options);
+    EXPECT_TRUE(same(once, train(options))) << policy;
+    options.data.seed = 2;
+    EXPECT_FALSE(same(once, train(options))) << policy;
+  }
+}
+
+TEST(TrainingRun, KpoolInTwoKernelsLearnsWhatKpoolLearns) {
+  EXPECT_TRUE(same(train(quick("kpool_weights", 3)), train(quick("kpool", 3))));
+}
+
+// Of two tokens, two pools can become the tokens themselves; one pool of them cannot.
+TEST(TrainingRun, TwoOutputsOfTwoTokensLearnToKeepOneEach) {
+  TrainOptions options = quick("composite_half", 60);
+  options.data.index_kpool = 2;
+  const Training run = train(options);
+  const std::vector<double>& logits = run.parameters.at("pool_matrix");
+  EXPECT_GT(logits[0] - logits[1], std::log(9));  // more than 0.9 of one token
+  EXPECT_GT(logits[3] - logits[2], std::log(9));
+  options.policy = "composite";
+  const Training one = train(options);
+  EXPECT_GT(run.epochs.back().held_out.recall.low, one.epochs.back().held_out.recall.high);
+  EXPECT_LT(run.epochs.back().held_out.loss, one.epochs.back().held_out.loss);
 }
 
 TEST(TrainingRun, TheFirstOfTwoStagesLeavesTheWeightsAsPublished) {
