@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "indexpool/kernels/backward/geometry.hpp"
+#include "indexpool/kernels/backward/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 #include "indexpool/model/dtype.hpp"
 
@@ -71,7 +72,7 @@ Work declared_pool_backward(const PoolBackwardArgs& args) {
   work.unique_read.value += count * groups.f32_row.bytes + groups.access.distinct_sets() * m * 4;
   work.unique_write = Bytes(count * m * (groups.f32_row.bytes + 4));
   work.f32_flop = groups.flop(3);
-  return work;
+  return with_issue(work, pool_backward_issue(args));
 }
 
 Work declared_channel_pool_backward(const ChannelPoolBackwardArgs& args) {
@@ -96,7 +97,7 @@ Work declared_channel_pool_backward(const ChannelPoolBackwardArgs& args) {
   if (normed && count > 0)
     work.unique_read.value += groups.f32_row.bytes + count * std::int64_t{args.rope_dims} * 4;
   work.f32_flop = groups.flop(normed ? 4 : 2);
-  return work;
+  return with_issue(work, channel_pool_backward_issue(args));
 }
 
 Work declared_gate_backward(const GateBackwardArgs& args) {
@@ -124,7 +125,7 @@ Work declared_gate_backward(const GateBackwardArgs& args) {
                             std::min<std::int64_t>(args.heads, count) * groups.row.bytes;
   work.unique_write = Bytes(count * ((m + 1) * groups.f32_row.bytes + 4));
   work.f32_flop = groups.flop(4);
-  return work;
+  return with_issue(work, gate_backward_issue(args));
 }
 
 Work declared_cosine_backward(const CosineBackwardArgs& args) {

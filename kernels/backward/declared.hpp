@@ -1,5 +1,5 @@
 // What the kernels of the backward pass declare to move: equal, byte for byte, to what the executor
-// counts. Instructions and chains are not declared.
+// counts. Instructions and chains: issued.hpp.
 #pragma once
 
 #include "indexpool/kernels/backward_args.hpp"

@@ -4,6 +4,7 @@
 
 #include "indexpool/kernels/backward/declared.hpp"
 #include "indexpool/kernels/backward/geometry.hpp"
+#include "indexpool/kernels/backward/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 #include "indexpool/model/dtype.hpp"
 
@@ -102,7 +103,7 @@ Work declared_sum_rows(const SumRowsArgs& args) {
   work.f32_flop = Flop(static_cast<double>(rows) * args.width);
   work.in_flight_per_block =
       Bytes(std::int64_t{policy_threads} * rows_in_flight * 4 * words_per_unit(args.width));
-  return work;
+  return with_issue(work, sum_rows_issue(args));
 }
 
 Work declared_channel_softmax_backward(const ChannelSoftmaxBackwardArgs& args) {
@@ -116,7 +117,7 @@ Work declared_channel_softmax_backward(const ChannelSoftmaxBackwardArgs& args) {
   work.unique_write = work.traffic.global_store;
   work.f32_flop = Flop(static_cast<double>(bytes));  // four for each weight
   work.in_flight_per_block = Bytes(std::int64_t{policy_threads} * 2 * 16 * args.index_kpool);
-  return work;
+  return with_issue(work, channel_softmax_backward_issue(args));
 }
 
 Work declared_role_softmax_backward(const RoleSoftmaxBackwardArgs& args) {
@@ -137,7 +138,7 @@ Work declared_role_softmax_backward(const RoleSoftmaxBackwardArgs& args) {
   work.unique_write = work.traffic.global_store;
   work.f32_flop = Flop(4.0 * static_cast<double>(args.sets * args.index_kpool));
   work.in_flight_per_block = Bytes(std::int64_t{2} * policy_threads / lanes * row);
-  return work;
+  return with_issue(work, role_softmax_backward_issue(args));
 }
 
 Work declared_hidden_states_backward(const HiddenStatesBackwardArgs& args) {
@@ -164,7 +165,7 @@ Work declared_hidden_states_backward(const HiddenStatesBackwardArgs& args) {
   work.unique_write = Bytes(args.tokens * args.hidden * 4);
   work.f32_flop = Flop(2.0 * static_cast<double>(args.tokens * args.heads) * args.hidden);
   work.in_flight_per_block = Bytes(std::int64_t{policy_threads} * 32);
-  return work;
+  return with_issue(work, hidden_states_backward_issue(args));
 }
 
 Work declared_hidden_gate_backward(const HiddenGateBackwardArgs& args) {
@@ -195,7 +196,7 @@ Work declared_hidden_gate_backward(const HiddenGateBackwardArgs& args) {
   work.unique_write = Bytes(rows * args.hidden * 4);
   work.f32_flop = Flop(2.0 * static_cast<double>(args.tokens * heads) * args.hidden);
   work.in_flight_per_block = Bytes(std::int64_t{policy_threads} * 32 * gate_tokens / 4);
-  return work;
+  return with_issue(work, hidden_gate_backward_issue(args));
 }
 
 }  // namespace indexpool::kernels
