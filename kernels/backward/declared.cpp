@@ -147,7 +147,7 @@ Work declared_cosine_backward(const CosineBackwardArgs& args) {
       count * groups.row.bytes + groups.access.present_vectors() * (groups.f32_row.bytes + 4);
   work.unique_write = Bytes(count * ((m + 1) * groups.f32_row.bytes + 4 * m));
   work.f32_flop = groups.flop(10);  // two dots and three multiply-adds
-  return work;
+  return with_issue(work, cosine_backward_issue(args));
 }
 
 }  // namespace indexpool::kernels

@@ -5,6 +5,7 @@
 
 #include "indexpool/kernels/backward/declared.hpp"
 #include "indexpool/kernels/backward/geometry.hpp"
+#include "indexpool/kernels/backward/issued.hpp"
 #include "indexpool/kernels/policy/group_access.hpp"
 
 namespace indexpool::kernels {
@@ -61,7 +62,7 @@ Work declared_additive_terms_backward(const AdditiveTermsBackwardArgs& args) {
   work.unique_read = work.traffic.global_load;
   work.f32_flop =
       Flop(static_cast<double>(args.group_count * args.index_kpool) * (2 * exponential_flop + 22));
-  return work;
+  return with_issue(work, additive_terms_backward_issue(args));
 }
 
 Work declared_tfidf_terms_backward(const TfidfTermsBackwardArgs& args) {
@@ -87,7 +88,7 @@ Work declared_tfidf_terms_backward(const TfidfTermsBackwardArgs& args) {
                            (slots > 0 ? 4 * m : 0));
   work.unique_write.value += 4 * slots;
   work.f32_flop = Flop(static_cast<double>(slots) * (exponential_flop + 12));
-  return work;
+  return with_issue(work, tfidf_terms_backward_issue(args));
 }
 
 }  // namespace indexpool::kernels

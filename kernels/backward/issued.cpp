@@ -108,6 +108,47 @@ PolicyIssue gate_backward_issue(const GateBackwardArgs& args) {
   return of_warps(n.warps, one, chain);
 }
 
+PolicyIssue cosine_backward_issue(const CosineBackwardArgs& args) {
+  const GroupCounts n(args.grouped);
+  const int in_flight = vectors_in_flight(pieces_of(args.grouped.head_dim));
+  const double batches = count(blocks_for(args.grouped.index_kpool, in_flight));
+  constexpr Instructions of_piece{85, 26.7, 0},
+      prepared{31, 10, 0};                     // also where nothing is loaded
+  constexpr Instructions of_trees{5, 1.5, 0};  // two side by side, an exchange of one
+  Instructions one = Instructions{73, 21, 1} + n.pieces * Instructions{46, 16, 0};
+  one += n.rounds * Instructions{11, 11, 0} + batches * Instructions{0, 0, 1};
+  one += (batches * in_flight) * prepared;
+  // Two norms and two quotients, and what depends on the channels.
+  one += n.vectors * (Instructions{86, 24.7, 4} + n.pieces * of_piece);
+  one += ((2 * n.vectors + 1) * n.steps) * of_trees;
+  Chain chain;
+  // Record and query, rows, and the gradients that vectors already have: loaded between the stores,
+  // a piece at a time.
+  chain.first_loads = 1 + batches + n.vectors * n.pieces;
+  chain.shuffles = (2 * n.vectors + 1) * n.steps;
+  chain.arithmetic = 42 + 9 * n.pieces + n.vectors * (52 + 2 * n.steps + 14 * n.pieces);
+  return of_warps(n.warps, one, chain);
+}
+
+PolicyIssue additive_terms_backward_issue(const AdditiveTermsBackwardArgs& args) {
+  Chain chain;
+  chain.first_loads = 3;  // distances, ages and cosines: quotients stand between them
+  chain.shuffles = 6;     // trees of all terms side by side
+  chain.arithmetic = 36;
+  return of_warps(terms_rows(args.group_count, args.index_kpool), {238, 61, 4}, chain);
+}
+
+PolicyIssue tfidf_terms_backward_issue(const TfidfTermsBackwardArgs& args) {
+  const int kpool = args.grouped.index_kpool;
+  const double steps = std::countr_zero(static_cast<std::uint64_t>(role_lanes(kpool)));
+  Chain chain;
+  chain.first_loads = 3;  // record and accesses, groups accessed, cosines and position terms
+  chain.shuffles = 5 + steps;
+  chain.arithmetic = 60 + steps;
+  return of_warps(terms_rows(args.grouped.group_count, kpool),
+                  Instructions{195, 51, 7} + steps * Instructions{5, 2, 0}, chain);
+}
+
 PolicyIssue channel_softmax_backward_issue(const ChannelSoftmaxBackwardArgs& args) {
   const double capacity = channel_capacity(args.index_kpool), vectors = args.index_kpool;
   // Absent places are multiplied too, but not stored.
@@ -172,7 +213,7 @@ struct SumTurns {
                       rows_in_flight * static_cast<std::int64_t>(at_once));
   }
   Instructions instructions(std::int64_t turns) const {
-    if (turns == 0) return Instructions{89, 30, 3} + steps * tree();
+    if (turns == 0) return Instructions{90, wide ? 30.0 : 36.0, 3} + steps * tree();
     return Instructions{143, wide ? 58.0 : 64.0, 6} + count(turns) * turn() + steps * tree();
   }
   Chain chain(std::int64_t turns) const {
@@ -183,7 +224,7 @@ struct SumTurns {
     chain.first_loads = 1 + (wide ? pairs : single);
     if (listed && turns > 0) chain.first_loads += wide && at_once > 1 ? single : pairs;
     chain.shuffles = steps;
-    chain.arithmetic = 65 + 17 * single;
+    chain.arithmetic = turns == 0 ? 40 : 65 + 17 * single;
     chain.instructions = instructions(turns).issued;
     return chain;
   }

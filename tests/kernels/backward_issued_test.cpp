@@ -39,6 +39,22 @@ GateBackwardArgs gate(std::int32_t head_dim, std::int32_t index_kpool, std::int6
   args.grouped = groups_of(head_dim, index_kpool, warps), args.hidden = 1024, args.heads = 4;
   return args;
 }
+CosineBackwardArgs cosine(std::int32_t head_dim, std::int32_t index_kpool,
+                          std::int64_t warps = some) {
+  CosineBackwardArgs args;
+  args.grouped = groups_of(head_dim, index_kpool, warps);
+  return args;
+}
+AdditiveTermsBackwardArgs additive_terms_of(std::int64_t groups, std::int32_t index_kpool) {
+  AdditiveTermsBackwardArgs args;
+  args.group_count = groups, args.index_kpool = index_kpool;
+  return args;
+}
+TfidfTermsBackwardArgs tfidf_terms_of(std::int64_t groups, std::int32_t index_kpool) {
+  TfidfTermsBackwardArgs args;
+  args.grouped.group_count = groups, args.grouped.index_kpool = index_kpool;
+  return args;
+}
 ChannelSoftmaxBackwardArgs channel_softmax(std::int32_t index_kpool, std::int64_t warps = some) {
   ChannelSoftmaxBackwardArgs args;
   args.group_count = warps, args.index_kpool = index_kpool;
@@ -114,6 +130,9 @@ TEST(BackwardIssue, OfGroupsIsWhatAWarpIssuesAsCompiled) {
       {"gates, 4 of 128", gate(128, 4), some, {481, 156, 3}},
       {"gates, 16 of 128", gate(128, 16), some, {1582, 513, 3}},
       {"gates, 8 of 512", gate(512, 8), some, {1783, 551, 3}},
+      {"cosines, 4 of 128", cosine(128, 4), some, {1118, 347, 18}},
+      {"cosines, 16 of 32", cosine(32, 16), some, {3728, 1161, 69}},
+      {"cosines, 8 of 512", cosine(512, 8), some, {2940, 901, 37}},
   });
 }
 
@@ -126,6 +145,9 @@ TEST(BackwardIssue, OfTheOthersIsWhatAWarpIssuesAsCompiled) {
       {"softmax of 16", channel_softmax(16), some, {632, 196, 0}},
       {"roles, 4", role_softmax(4), some, {67, 26, 0}},
       {"roles, 16", role_softmax(16), some, {77, 28, 0}},
+      {"additive terms, 4", additive_terms_of(8 * some, 4), some, {238, 61, 4}},
+      {"tfidf terms, 4", tfidf_terms_of(8 * some, 4), some, {205, 55, 7}},
+      {"tfidf terms, 16", tfidf_terms_of(2 * some, 16), some, {215, 59, 7}},
       {"hidden states, 4 heads", hidden_states(4), some, {187, 66, 3}},
       {"hidden states, 7 heads", hidden_states(7), some, {291, 111, 3}},
       {"hidden states, 16 heads", hidden_states(16), some, {457, 168, 3}},
@@ -150,6 +172,9 @@ std::vector<BackwardArgs> launches(std::int64_t scale, std::int32_t dim, std::in
           channel_pool(dim, index_kpool, false, warps),
           channel_pool(dim, index_kpool, true, warps),
           gate(dim, index_kpool, warps),
+          cosine(dim, index_kpool, warps),
+          additive_terms_of(64 * warps, index_kpool),
+          tfidf_terms_of(64 * warps, index_kpool),
           channel_softmax(index_kpool, warps),
           roles,
           hidden_states(index_kpool, warps),
