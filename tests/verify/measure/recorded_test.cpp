@@ -65,6 +65,32 @@ TEST(RecordedTimes, AColdLaunchIsNoFasterThanAWarmOne) {
   EXPECT_EQ(faster, 0);
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.at(values.size() / 2);
+}
+
+// The same GPU elsewhere, with later kernels: what a host takes to launch is its own.
+TEST(RecordedTimes, OnAnotherHostOnlyLaunchesTookLonger) {
+  const auto others = read_records(folder / "h200-latency-other-host.jsonl");
+  ASSERT_EQ(others.size(), latencies().size());
+  const auto key = [](const Record& record) {
+    return record.case_name + record.measurement->cache + record.measurement->clock;
+  };
+  std::map<std::string, double> here;
+  for (const Record& record : latencies()) here[key(record)] = record.measurement->median.value;
+  std::vector<double> in_graphs, longer;
+  for (const Record& record : others) {
+    EXPECT_EQ(record.verdict.status, Status::passed) << record.case_name;
+    const double there = record.measurement->median.value, before = here.at(key(record));
+    const bool graph = record.measurement->clock == "graph_replay";
+    if (graph) in_graphs.push_back(there / before);
+    if (!graph && before < 12e-6) longer.push_back(there - before);
+  }
+  EXPECT_NEAR(median(in_graphs), 1, 0.02);
+  EXPECT_NEAR(median(longer), 1.5e-6, 0.1e-6);
+}
+
 TEST(RecordedTimes, TheKernelsStillDeclareWhatTheyDidThen) {
   std::set<std::string> seen;
   for (const Record& record : latencies()) {
