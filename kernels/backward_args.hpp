@@ -122,7 +122,7 @@ struct CosineBackwardArgs {
 // added over the groups of one warp (terms_rows of them), to be summed over these rows:
 //   sum_i grad_weights_i (position_i, content_i, age_i, alpha position_i d_i^2 / sigma^3,
 //                         gamma age_i a_i / tau^2)
-// grad_weights of absent vectors are 0.
+// grad_weights of absent vectors are 0; distances and ages are numbers there too.
 struct AdditiveTermsBackwardArgs {
   std::int64_t group_count = 0;
   std::int32_t index_kpool = 4;

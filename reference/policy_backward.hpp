@@ -3,8 +3,10 @@
 // fused or not. Gradients lie by slot: [G, m, ...] has vector i of group g at g m + i, absent
 // vectors have gradient 0. Formulas: training/gradients.hpp, which is written apart from this.
 //
-// Every step starts from what the step before stored, taken as exact. Open where an intermediate
-// may leave the range of binary32, and where what was stored is not finite.
+// Every step starts from what the step before stored, taken as exact. Long sums are judged by short
+// ones first (row_sums then has few addends): the bound of n addends in any order grows as n^2.
+// Open where an intermediate may leave the range of binary32, and where what was stored is not
+// finite.
 #pragma once
 
 #include <cstdint>
@@ -63,13 +65,14 @@ struct CosineGradients {
 CosineGradients through_cosines(const PoolingInputs& inputs, std::span<const float> grad_weights,
                                 std::span<const float> held_vectors,
                                 Precision precision = Precision::binary64);
-// And to the scalars that mix the terms, from stored cosines [G, m].
+// And to the scalars that mix the terms, from stored cosines [G, m]: added over groups_per_row
+// neighbouring groups at a time, and slot by slot where each place has a scalar of its own.
 struct WeightTermGradients {
-  Bounded terms;           // additive [5]: alpha, beta, gamma, sigma, tau; tfidf [3]: mix
-  Bounded position_terms;  // [m], tfidf
+  Bounded terms;           // [rows, 5] of additive: alpha, beta, gamma, sigma, tau; [rows, 3]: mix
+  Bounded position_terms;  // [G, m], tfidf
 };
 WeightTermGradients through_terms(const PoolingInputs& inputs, std::span<const float> grad_weights,
-                                  std::span<const float> cosines,
+                                  std::span<const float> cosines, std::int64_t groups_per_row,
                                   Precision precision = Precision::binary64);
 
 }  // namespace indexpool::reference

@@ -11,8 +11,8 @@
 namespace indexpool::kernels {
 namespace {
 
-// 10 fused multiply-adds, a subtraction, two products.
-constexpr double exponential_flop = 23;
+// 10 fused multiply-adds, a subtraction, two products; a logarithm has as many.
+constexpr double exponential_flop = 23, logarithm_flop = 23;
 
 struct TermWarp {
   std::int64_t first, end;  // groups
@@ -87,7 +87,7 @@ Work declared_tfidf_terms_backward(const TfidfTermsBackwardArgs& args) {
   work.unique_read = Bytes(grouped.group_count * std::int64_t{sizeof(VectorGroup)} + 16 * slots +
                            (slots > 0 ? 4 * m : 0));
   work.unique_write.value += 4 * slots;
-  work.f32_flop = Flop(static_cast<double>(slots) * (exponential_flop + 12));
+  work.f32_flop = Flop(static_cast<double>(slots) * (logarithm_flop + 12));
   return with_issue(work, tfidf_terms_backward_issue(args));
 }
 

@@ -120,6 +120,9 @@ std::int64_t weight_terms(const PoolingInputs& inputs) {
   if (std::holds_alternative<AdditiveTerms>(inputs.weights)) return additive_terms;
   return std::holds_alternative<AccessTerms>(inputs.weights) ? tfidf_terms : 0;
 }
+std::int64_t groups_per_term_row(const PoolingInputs& inputs) {
+  return 32 / role_lanes(narrow(inputs.index_kpool));
+}
 std::int64_t weight_term_rows(const PoolingInputs& inputs) {
   return terms_rows(inputs.group_count(), narrow(inputs.index_kpool));
 }

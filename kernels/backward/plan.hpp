@@ -28,7 +28,7 @@ SumRowsArgs sum_launch(const SumLevel& level, const std::int32_t* rows, const st
 
 // Where gradients lie, in the shapes of backward_args.hpp. Only what the policy has is used.
 struct PlacedBackward {
-  PlacedPooling forward;  // vectors, groups, pool_weights, norm_weight, rope, gate's operands
+  PlacedPooling forward;  // vectors, groups, pool_weights and what the weights are made of
   const float* grad_pooled = nullptr;   // [G, D]
   float* held_vectors = nullptr;        // [G, m, D], with the weights held fixed
   float* slot_weights = nullptr;        // [G, m] or [G, m, D]: of each group's own weights
@@ -54,6 +54,7 @@ BackwardArgs to_weights_launch(const PoolingInputs& inputs, const PlacedBackward
 // sigma, tau), 3 of tfidf (mix), else 0; and in how many rows their gradients come.
 std::int64_t weight_terms(const PoolingInputs& inputs);
 std::int64_t weight_term_rows(const PoolingInputs& inputs);
+std::int64_t groups_per_term_row(const PoolingInputs& inputs);
 // From the stored weights' gradients to what they are made of: role and channel softmax, gates,
 // cosines and their mixture. None for other rules.
 std::vector<OpArgs> through_weights_launches(const PoolingInputs& inputs,

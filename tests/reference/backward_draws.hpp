@@ -64,5 +64,15 @@ inline void expect_same(const Bounded& bounds, const std::vector<double>& expect
 inline std::vector<double> doubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
+// Sums over rows of `width`.
+inline Bounded summed(const Bounded& rows, std::size_t width) {
+  Bounded sums(Shape{static_cast<std::int64_t>(width)});
+  for (std::size_t k = 0; k < rows.value.size(); ++k) {
+    sums.value[k % width] += rows.value[k];
+    sums.low[k % width] += rows.low[k];
+    sums.high[k % width] += rows.high[k];
+  }
+  return sums;
+}
 
 }  // namespace indexpool::reference

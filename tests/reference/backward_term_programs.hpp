@@ -92,18 +92,43 @@ class CosineBackwardF32 {
   float share_ = 0;
 };
 
-// Sums over all slots of what one gives.
+// Sums over rows of groups of what their slots give.
 class TermSumsF32 {
  public:
   TermSumsF32(const PoolingInputs& in, const std::vector<float>& b,
-              const std::vector<float>& cosines, const Style& style, TermMistake mistake)
-      : in_(in), b_(b), cosines_(cosines), style_(style), mistake_(mistake) {}
+              const std::vector<float>& cosines, std::int64_t groups_per_row, const Style& style,
+              TermMistake mistake)
+      : in_(in),
+        b_(b),
+        cosines_(cosines),
+        groups_per_row_(groups_per_row),
+        style_(style),
+        mistake_(mistake) {}
 
   std::vector<float> terms() const {
+    std::vector<float> rows;
+    for (std::int64_t g = 0; g < in_.group_count(); g += groups_per_row_) {
+      const auto row = row_of(g, std::min(g + groups_per_row_, in_.group_count()));
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    return rows;
+  }
+  std::vector<float> position_rows() const {
+    const auto* w = std::get_if<AccessTerms>(&in_.weights);
+    std::vector<float> result;
+    for (std::int64_t k = 0; w != nullptr && k < in_.group_count() * in_.index_kpool; ++k) {
+      const bool there = k % in_.index_kpool >= absent(k / in_.index_kpool);
+      result.push_back(there ? w->mix[1] * b_[static_cast<std::size_t>(k)] : 0);
+    }
+    return result;
+  }
+
+ private:
+  std::vector<float> row_of(std::int64_t first, std::int64_t end) const {
     std::vector<std::vector<float>> factors(std::holds_alternative<AdditiveTerms>(in_.weights) ? 5
                                                                                                : 3);
     std::vector<float> of;
-    for (std::int64_t g = 0; g < in_.group_count(); ++g) {
+    for (std::int64_t g = first; g < end; ++g) {
       for (std::int64_t i = absent(g); i < in_.index_kpool; ++i) {
         of.push_back(b_[static_cast<std::size_t>(g * in_.index_kpool + i)]);
         const auto row = slot(g, i);
@@ -114,20 +139,6 @@ class TermSumsF32 {
     for (const auto& f : factors) sums.push_back(dot_f32(of, f, style_));
     return sums;
   }
-  std::vector<float> position_terms() const {
-    const auto* w = std::get_if<AccessTerms>(&in_.weights);
-    std::vector<float> result;
-    for (std::int64_t i = 0; w != nullptr && i < in_.index_kpool; ++i) {
-      std::vector<float> b;
-      for (std::int64_t g = 0; g < in_.group_count(); ++g)
-        if (i >= absent(g)) b.push_back(b_[static_cast<std::size_t>(g * in_.index_kpool + i)]);
-      result.push_back(style_.divide_first ? w->mix[1] * sum_f32(b, style_)
-                                           : dot_f32(b, std::vector(b.size(), w->mix[1]), style_));
-    }
-    return result;
-  }
-
- private:
   std::int64_t absent(std::int64_t g) const {
     return in_.groups[static_cast<std::size_t>(g)].absent;
   }
@@ -163,6 +174,7 @@ class TermSumsF32 {
 
   const PoolingInputs& in_;
   const std::vector<float>&b_, &cosines_;
+  std::int64_t groups_per_row_;
   const Style& style_;
   TermMistake mistake_;
 };

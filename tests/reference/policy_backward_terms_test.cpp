@@ -16,6 +16,7 @@ namespace indexpool::reference {
 namespace {
 
 constexpr const char* policies[] = {"additive", "additive_raw", "tfidf"};
+constexpr std::int64_t all = 1 << 20;  // groups in one row
 
 Bounded part(const Bounded& of, std::size_t k) {
   Bounded one(Shape{1});
@@ -38,9 +39,12 @@ RC_GTEST_PROP(PolicyBackwardTerms, ValuesAreTheGradientsOfTraining, ()) {
     expect_same(cosines.queries, through["queries"], "queries");
     // Cosines as they are, so that only their rounding is between both.
     const auto cosine = stored(cosines.cosines);
-    const auto scalars = through_terms(of.in, of.grad_weights, cosine);
+    const auto scalars = through_terms(of.in, of.grad_weights, cosine, all);
     const bool tfidf = std::string(policy) == "tfidf";
-    if (tfidf) expect_same(scalars.position_terms, through["position_terms"], "position terms");
+    if (tfidf)
+      expect_same(summed(scalars.position_terms, static_cast<std::size_t>(of.in.index_kpool)),
+                  through["position_terms"], "position terms");
+    if (of.in.group_count() == 0) continue;
     if (tfidf) expect_same(part(scalars.terms, 0), {through["mix"][0]}, "mix 0");
     if (tfidf) expect_same(part(scalars.terms, 1), {through["mix"][1]}, "mix 1");
     const std::pair<std::size_t, const char*> names[] = {
@@ -64,7 +68,7 @@ TEST(PolicyBackwardTerms, ContentsShareIsTheSumOfWhatItWeighs) {
       raw += static_cast<double>(of.grad_weights[k]) * cosines[k];
       content += of.grad_weights[k] * (1 + static_cast<double>(cosines[k])) / 2;
     }
-    const auto terms = through_terms(of.in, of.grad_weights, cosines).terms;
+    const auto terms = through_terms(of.in, of.grad_weights, cosines, all).terms;
     const bool tfidf = std::string(policy) == "tfidf";
     const double expected = std::string(policy) == "additive_raw" ? raw : content;
     EXPECT_NEAR(terms.value[tfidf ? 2 : 1], expected, 1e-12) << policy;
@@ -72,14 +76,14 @@ TEST(PolicyBackwardTerms, ContentsShareIsTheSumOfWhatItWeighs) {
 }
 
 std::int64_t outside_of(const Backward& of, const Style& style,
-                        TermMistake mistake = TermMistake::none) {
+                        TermMistake mistake = TermMistake::none, std::int64_t groups_per_row = 2) {
   const auto cosines = through_cosines(of.in, of.grad_weights, of.held);
   const auto answers = CosineBackwardF32(of.in, of.grad_weights, style, mistake).run(of.held);
-  const auto scalars = through_terms(of.in, of.grad_weights, answers.cosines);
-  const TermSumsF32 sums(of.in, of.grad_weights, answers.cosines, style, mistake);
+  const auto scalars = through_terms(of.in, of.grad_weights, answers.cosines, groups_per_row);
+  const TermSumsF32 sums(of.in, of.grad_weights, answers.cosines, groups_per_row, style, mistake);
   return outside(cosines.vectors, answers.vectors) + outside(cosines.queries, answers.queries) +
          outside(cosines.cosines, answers.cosines) + outside(scalars.terms, sums.terms()) +
-         outside(scalars.position_terms, sums.position_terms());
+         outside(scalars.position_terms, sums.position_rows());
 }
 
 RC_GTEST_PROP(PolicyBackwardTerms, ContainEveryBinary32Program, ()) {
@@ -100,9 +104,9 @@ RC_GTEST_PROP(PolicyBackwardTerms, Binary128LiesInside, ()) {
   const auto cosines = through_cosines(of.in, of.grad_weights, of.held),
              wide = through_cosines(of.in, of.grad_weights, of.held, Precision::binary128);
   const auto stored_cosines = stored(cosines.cosines);
-  const auto scalars = through_terms(of.in, of.grad_weights, stored_cosines),
+  const auto scalars = through_terms(of.in, of.grad_weights, stored_cosines, 3),
              wide_scalars =
-                 through_terms(of.in, of.grad_weights, stored_cosines, Precision::binary128);
+                 through_terms(of.in, of.grad_weights, stored_cosines, 3, Precision::binary128);
   const auto inside = [](const Bounded& bounds, const Bounded& values) {
     for (std::size_t k = 0; k < bounds.value.size(); ++k)
       RC_ASSERT(admits(bounds.low[k], bounds.high[k], values.value[k]));
@@ -153,6 +157,43 @@ TEST(PolicyBackwardTerms, AZeroVectorsCosineHasNoGradient) {
   }
 }
 
+// 32 channels, every vector and query the same number in all of them, no vector absent.
+Backward constant(double query, double vector, float gradient) {
+  PolicyDraw draw;
+  draw.policy = "additive_raw";
+  draw.absent = false;
+  Backward of = backward_of(draw);
+  auto& terms = std::get<AdditiveTerms>(of.in.weights);
+  terms.beta = 1;
+  for (std::int64_t k = 0; k < terms.queries.size(); ++k) terms.queries.set(k, query);
+  for (std::int64_t k = 0; k < of.in.vectors.size(); ++k) of.in.vectors.set(k, vector);
+  for (float& b : of.grad_weights) b = gradient;
+  return of;
+}
+bool opens(const Bounded& bounds) { return is_open(bounds.low[0], bounds.high[0]); }
+
+TEST(PolicyBackwardTerms, AreOpenWhereWhatAQueryTakesFromItselfMayOverflowBeforeItIsDivided) {
+  const Backward near = constant(1, 1, 0x1p125F), far = constant(1, 1, 0x1p127F);
+  EXPECT_FALSE(opens(through_cosines(near.in, near.grad_weights, near.held).queries));
+  EXPECT_TRUE(opens(through_cosines(far.in, far.grad_weights, far.held).queries));
+}
+TEST(PolicyBackwardTerms, AreOpenWhereAZeroVectorsWeightHasNoFiniteGradient) {
+  Backward of = constant(1, 0, 1);
+  EXPECT_FALSE(opens(through_cosines(of.in, of.grad_weights, of.held).queries));
+  of.grad_weights[0] = HUGE_VALF;
+  EXPECT_TRUE(opens(through_cosines(of.in, of.grad_weights, of.held).queries));
+}
+TEST(PolicyBackwardTerms, AreTightWhateverTheLengthsOfQueryAndVector) {
+  for (const auto& [query, vector] : {std::pair{0x1p28, 0x1p-60}, {0x1p-60, 0x1p28}}) {
+    const Backward of = constant(query, vector, 1);
+    const std::vector<float> none(of.held.size());
+    const auto found = through_cosines(of.in, of.grad_weights, none);
+    // Two terms that cancel, each 1 / (32 |x|) large.
+    EXPECT_LT(found.queries.high[0] - found.queries.low[0], 1e-4 / (32 * query));
+    EXPECT_LT(found.vectors.high[0] - found.vectors.low[0], 1e-4 / (32 * vector));
+  }
+}
+
 // exp(-x^2 / 2) x^2 of a distance whose square binary32 does not hold is 0, not 0 times infinity.
 TEST(PolicyBackwardTerms, FarTooFarAwayIsNoGradientAndNoNan) {
   PolicyDraw draw;
@@ -164,7 +205,7 @@ TEST(PolicyBackwardTerms, FarTooFarAwayIsNoGradientAndNoNan) {
     terms.ages.set(k, 0x1p100);
   }
   const std::vector<float> cosines(of.grad_weights.size());
-  const auto found = through_terms(of.in, of.grad_weights, cosines).terms;
+  const auto found = through_terms(of.in, of.grad_weights, cosines, all).terms;
   for (const std::size_t k : {0, 2, 3, 4}) {
     EXPECT_FALSE(admits(found.low[k], found.high[k], NAN));
     EXPECT_LT(found.high[k], 1e-30);
@@ -177,11 +218,12 @@ TEST(PolicyBackwardTerms, WhatDoesNotFitIsRefusedByName) {
   const Backward of = backward_of(draw);
   EXPECT_THROW(through_cosines(of.in, {}, of.held), ConfigError);
   EXPECT_THROW(through_cosines(of.in, of.grad_weights, {}), ConfigError);
-  EXPECT_THROW(through_terms(of.in, of.grad_weights, {}), ConfigError);
+  EXPECT_THROW(through_terms(of.in, of.grad_weights, {}, 1), ConfigError);
+  EXPECT_THROW(through_terms(of.in, of.grad_weights, of.grad_weights, 0), ConfigError);
   draw.policy = "gated";
   const Backward gated = backward_of(draw);
   EXPECT_THROW(through_cosines(gated.in, gated.grad_weights, gated.held), ConfigError);
-  EXPECT_THROW(through_terms(gated.in, gated.grad_weights, gated.grad_weights), ConfigError);
+  EXPECT_THROW(through_terms(gated.in, gated.grad_weights, gated.grad_weights, 1), ConfigError);
 }
 
 }  // namespace

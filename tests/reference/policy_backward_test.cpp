@@ -24,17 +24,6 @@ std::vector<std::string> learnable() {
   return names;
 }
 
-// Sums over rows of `width`.
-Bounded summed(const Bounded& rows, std::size_t width) {
-  Bounded sums(Shape{static_cast<std::int64_t>(width)});
-  for (std::size_t k = 0; k < rows.value.size(); ++k) {
-    sums.value[k % width] += rows.value[k];
-    sums.low[k % width] += rows.low[k];
-    sums.high[k % width] += rows.high[k];
-  }
-  return sums;
-}
-
 // Groups of these draws share no row and no set: slots are rows, and each group has its weights.
 RC_GTEST_PROP(PolicyBackward, ValuesAreTheGradientsOfTraining, ()) {
   for (const std::string& policy : learnable()) {

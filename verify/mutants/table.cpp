@@ -135,7 +135,9 @@ std::span<const std::string_view> killing_checks() {
                                                 "bound_gate_bias",
                                                 "bound_queries",
                                                 "bound_cosines",
+                                                "bound_term_rows",
                                                 "bound_terms",
+                                                "bound_position_rows",
                                                 "bound_position_terms"};
   return checks;
 }

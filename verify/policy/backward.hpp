@@ -27,7 +27,9 @@ struct BackwardOutput {
   std::vector<float> gate_bias;       // [heads], gated
   std::vector<float> queries;         // [G, D], additive and tfidf
   std::vector<float> cosines;         // [G, m], additive and tfidf: made again on the way
+  std::vector<float> term_rows;       // [rows, 5] or [rows, 3]: by groups_per_term_row groups
   std::vector<float> terms;           // [5] or [3], additive and tfidf: the scalars of the mixture
+  std::vector<float> position_rows;   // [G, m], tfidf
   std::vector<float> position_terms;  // [m], tfidf
   OpRun run;
   std::string guards;

@@ -89,10 +89,19 @@ void check_terms(const PoolingInputs& in, const BackwardOutput& found, std::vect
   checks.push_back(check_bound("vectors", found.vectors, cosines.vectors));
   checks.push_back(check_bound("queries", found.queries, cosines.queries));
   checks.push_back(check_bound("cosines", found.cosines, cosines.cosines));
-  const auto scalars = reference::through_terms(in, found.pool_weights, found.cosines);
-  checks.push_back(check_bound("terms", found.terms, scalars.terms));
-  if (scalars.position_terms.size() > 0)
-    checks.push_back(check_bound("position_terms", found.position_terms, scalars.position_terms));
+  const auto rows = reference::through_terms(in, found.pool_weights, found.cosines,
+                                             kernels::groups_per_term_row(in));
+  const auto one_sum = [](const std::vector<float>& values, std::int64_t width) {
+    const auto count = values.size() / static_cast<std::size_t>(width);
+    return reference::row_sums(values, width, std::vector<std::int32_t>(count, 0), 1);
+  };
+  checks.push_back(check_bound("term_rows", found.term_rows, rows.terms));
+  checks.push_back(
+      check_bound("terms", found.terms, one_sum(found.term_rows, kernels::weight_terms(in))));
+  if (!std::holds_alternative<AccessTerms>(in.weights)) return;
+  checks.push_back(check_bound("position_rows", found.position_rows, rows.position_terms));
+  checks.push_back(check_bound("position_terms", found.position_terms,
+                               one_sum(found.position_rows, in.index_kpool)));
 }
 
 }  // namespace

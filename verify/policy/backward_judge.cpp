@@ -24,7 +24,9 @@ Buffers buffers_of(const BackwardOutput& output) {
       {"gate bias", &output.gate_bias},
       {"queries", &output.queries},
       {"cosines", &output.cosines},
+      {"term rows", &output.term_rows},
       {"terms", &output.terms},
+      {"position rows", &output.position_rows},
       {"position terms", &output.position_terms}};
   Buffers buffers;
   for (const auto& [name, values] : all)

@@ -159,8 +159,11 @@ class Backward {
     out_.vectors = download(at_.grad_vectors, slots() * dim());
     out_.queries = download(at_.grad_queries, groups * dim());
     out_.cosines = download(at_.cosines, slots());
+    out_.term_rows = download(at_.term_rows, rows * terms);
     out_.terms = summed(at_.term_rows, terms, rows, 1);
-    if (at_.position_rows != nullptr) out_.position_terms = summed(at_.position_rows, m, groups, 1);
+    if (at_.position_rows == nullptr) return;
+    out_.position_rows = download(at_.position_rows, slots());
+    out_.position_terms = summed(at_.position_rows, m, groups, 1);
   }
 
   StageContext& context_;

@@ -154,17 +154,17 @@ TEST(PlantedBackward, ACosineThatIsOffIsSeenWhereverItGoes) {
 }
 TEST(PlantedBackward, AScalarOfTheMixtureThatIsOffIsSeen) {
   for (int t = 0; t < 5; ++t)
-    expect_caught("additive", "bound_terms",
+    expect_caught("additive", "bound_term_rows",
                   after<kernels::AdditiveTermsBackwardArgs>([&](const auto& args) {
                     args.term_rows[t] += 0.01F + 0.01F * std::abs(args.term_rows[t]);
                   }));
   for (int t = 0; t < 3; ++t)
-    expect_caught("tfidf", "bound_terms",
+    expect_caught("tfidf", "bound_term_rows",
                   after<kernels::TfidfTermsBackwardArgs>([&](const auto& args) {
                     args.term_rows[t] += 0.01F + 0.01F * std::abs(args.term_rows[t]);
                   }));
   expect_caught(
-      "tfidf", "bound_position_terms",
+      "tfidf", "bound_position_rows",
       after<kernels::TfidfTermsBackwardArgs>([](const auto& args) { args.position_rows[6] = 0; }));
 }
 TEST(PlantedBackward, ANormThatIsHeldFixedIsSeen) {
