@@ -250,11 +250,6 @@ HeldGradients held_in(const PoolingInputs& in, std::span<const float> stored,
   return result;
 }
 
-void check_size(const char* what, std::size_t found, std::int64_t expected) {
-  if (static_cast<std::int64_t>(found) != expected)
-    throw ConfigError(fmt::format("{}: found {} values, expected {}", what, found, expected));
-}
-
 }  // namespace
 
 HeldGradients held_gradients(const PoolingInputs& inputs, std::span<const float> stored_weights,

@@ -21,11 +21,6 @@ namespace {
 
 std::size_t place(std::int64_t x) { return static_cast<std::size_t>(x); }
 
-void check_size(const char* what, std::size_t found, std::int64_t expected) {
-  if (static_cast<std::int64_t>(found) != expected)
-    throw ConfigError(fmt::format("{}: found {} values, expected {}", what, found, expected));
-}
-
 // x / |x|^2 and the like: relative to a square that is a normal number.
 template <class T>
 Ball<T> over(const Ball<T>& top, const Ball<T>& square, double n) {

@@ -14,11 +14,6 @@ namespace {
 
 std::size_t place(std::int64_t x) { return static_cast<std::size_t>(x); }
 
-void check_size(const char* what, std::size_t found, std::size_t expected) {
-  if (found != expected)
-    throw ConfigError(fmt::format("{}: found {} values, expected {}", what, found, expected));
-}
-
 template <class T>
 Bounded row_sums_in(std::span<const float> values, std::int64_t width,
                     std::span<const std::int32_t> sum_of_row, std::int64_t sums) {
@@ -181,16 +176,16 @@ GateGradients gates_in(const PoolingInputs& in, std::span<const float> weights,
 
 Bounded row_sums(std::span<const float> values, std::int64_t width,
                  std::span<const std::int32_t> sum_of_row, std::int64_t sums, Precision precision) {
-  check_size("rows to sum", values.size(), sum_of_row.size() * place(width));
+  check_size("rows to sum", values.size(), std::ssize(sum_of_row) * width);
   return precision == Precision::binary64 ? row_sums_in<double>(values, width, sum_of_row, sums)
                                           : row_sums_in<Quad>(values, width, sum_of_row, sums);
 }
 
 Bounded through_softmax(std::span<const float> stored_weights, std::span<const float> grad_weights,
                         std::int64_t m, std::int64_t stride, Precision precision) {
-  const std::size_t row = place(m * stride);
-  check_size("gradients of pool weights", grad_weights.size(), stored_weights.size());
-  check_size("stored pool weights", stored_weights.size(), stored_weights.size() / row * row);
+  const std::int64_t row = m * stride;
+  check_size("gradients of pool weights", grad_weights.size(), std::ssize(stored_weights));
+  check_size("stored pool weights", stored_weights.size(), std::ssize(stored_weights) / row * row);
   return precision == Precision::binary64
              ? softmax_in<double>(stored_weights, grad_weights, place(m), place(stride))
              : softmax_in<Quad>(stored_weights, grad_weights, place(m), place(stride));
@@ -202,10 +197,10 @@ GateGradients through_gates(const PoolingInputs& inputs, std::span<const float> 
   check_operands(inputs);
   if (!std::holds_alternative<GateOperands>(inputs.weights))
     throw ConfigError("policy " + inputs.policy + " has no gate");
-  const std::size_t weights = place(inputs.group_count() * inputs.index_kpool);
+  const std::int64_t weights = inputs.group_count() * inputs.index_kpool;
   check_size("stored pool weights", stored_weights.size(), weights);
   check_size("gradients of pool weights", grad_weights.size(), weights);
-  check_size("gradients of vectors", held_vectors.size(), weights * place(inputs.head_dim));
+  check_size("gradients of vectors", held_vectors.size(), weights * inputs.head_dim);
   return precision == Precision::binary64
              ? gates_in<double>(inputs, stored_weights, grad_weights, held_vectors)
              : gates_in<Quad>(inputs, stored_weights, grad_weights, held_vectors);

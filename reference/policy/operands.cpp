@@ -145,6 +145,11 @@ void check_operands(const PoolingInputs& inputs) {
     throw ConfigError(fmt::format("eps: {}, expected at least 0", inputs.norm_rope.eps));
 }
 
+void check_size(const char* what, std::size_t found, std::int64_t expected) {
+  if (static_cast<std::int64_t>(found) != expected)
+    throw ConfigError(fmt::format("{}: found {} values, expected {}", what, found, expected));
+}
+
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row) {
   const std::int64_t columns = tensor.shape().back();
   std::vector<double> result(static_cast<std::size_t>(columns));

@@ -12,6 +12,8 @@ namespace indexpool::reference {
 // Shapes, the policy's own operands, and numbers where numbers are needed: ConfigError naming the
 // operand and the place. Rows that no group reads are not looked at.
 void check_operands(const PoolingInputs& inputs);
+// Likewise of operands that come as plain values.
+void check_size(const char* what, std::size_t found, std::int64_t expected);
 
 // Row `row` of a [rows, columns] tensor.
 std::vector<double> row_of(const Tensor& tensor, std::int64_t row);
