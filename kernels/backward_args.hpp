@@ -119,7 +119,7 @@ struct CosineBackwardArgs {
   float* cosines = nullptr;             // [G, m], 0 of absent vectors
 };
 // What the scalars of additive weights get, w_i = alpha position_i + beta content_i + gamma age_i,
-// added over the groups of one warp (terms_rows of them), to be summed over these rows:
+// added over the groups of one warp (groups_per_term_row of them), to be summed over these rows:
 //   sum_i grad_weights_i (position_i, content_i, age_i, alpha position_i d_i^2 / sigma^3,
 //                         gamma age_i a_i / tau^2)
 // grad_weights of absent vectors are 0; distances and ages are numbers there too.

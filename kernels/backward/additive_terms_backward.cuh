@@ -7,8 +7,8 @@
 // Columns: alpha, beta, gamma, sigma, tau. Where an exponential is 0 so is its derivative. The
 // operations in between are those of additive_weights.cuh, in its order.
 //
-// distances, ages, cosines, grad_weights [G, m], term_rows [terms_rows, 5] f32. A lane has one slot
-// (terms.cuh). 16 m bytes in per group, 20 out per warp.
+// distances, ages, cosines, grad_weights [G, m], term_rows [term_row_count, 5] f32. A lane has one
+// slot (terms.cuh). 16 m bytes in per group, 20 out per warp.
 #pragma once
 
 #include "indexpool/kernels/arithmetic.cuh"

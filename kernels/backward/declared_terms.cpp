@@ -34,7 +34,7 @@ struct TermWarp {
 // f(warp, its traffic) of each warp.
 template <class F>
 Work term_work(std::int64_t group_count, std::int32_t index_kpool, std::int64_t terms, F&& f) {
-  const std::int64_t lanes = role_lanes(index_kpool), per_warp = 32 / lanes;
+  const std::int64_t lanes = role_lanes(index_kpool), per_warp = groups_per_term_row(index_kpool);
   Work work;
   for (std::int64_t first = 0; first < group_count; first += per_warp) {
     const std::int64_t end = std::min(first + per_warp, group_count);
@@ -45,7 +45,7 @@ Work term_work(std::int64_t group_count, std::int32_t index_kpool, std::int64_t 
   work.blocks = blocks_for(group_count, policy_threads / lanes);
   work.blocks_per_sm = role_blocks_per_sm;
   work.in_flight_per_block = Bytes(std::int64_t{4} * policy_threads / lanes * index_kpool * 4);
-  work.unique_write = Bytes(terms_rows(group_count, index_kpool) * terms * 4);
+  work.unique_write = Bytes(term_row_count(group_count, index_kpool) * terms * 4);
   return work;
 }
 

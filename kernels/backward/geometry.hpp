@@ -21,8 +21,9 @@ constexpr int cosine_backward_blocks_per_sm(int pieces) { return pieces >= 4 ? 2
 
 // Terms of weights: lanes hold rows of m as in role_weights, a warp adds up its groups.
 inline constexpr int additive_terms = 5, tfidf_terms = 3;
-constexpr std::int64_t terms_rows(std::int64_t group_count, int index_kpool) {
-  return blocks_for(group_count, 32 / role_lanes(index_kpool));
+constexpr int groups_per_term_row(int index_kpool) { return 32 / role_lanes(index_kpool); }
+constexpr std::int64_t term_row_count(std::int64_t group_count, int index_kpool) {
+  return blocks_for(group_count, groups_per_term_row(index_kpool));
 }
 
 // Slots whose loads are in flight together where a lane has eight channels of each.

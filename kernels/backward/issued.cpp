@@ -135,7 +135,7 @@ PolicyIssue additive_terms_backward_issue(const AdditiveTermsBackwardArgs& args)
   chain.first_loads = 3;  // distances, ages and cosines: quotients stand between them
   chain.shuffles = 6;     // trees of all terms side by side
   chain.arithmetic = 36;
-  return of_warps(terms_rows(args.group_count, args.index_kpool), {238, 61, 4}, chain);
+  return of_warps(term_row_count(args.group_count, args.index_kpool), {238, 61, 4}, chain);
 }
 
 PolicyIssue tfidf_terms_backward_issue(const TfidfTermsBackwardArgs& args) {
@@ -145,7 +145,7 @@ PolicyIssue tfidf_terms_backward_issue(const TfidfTermsBackwardArgs& args) {
   chain.first_loads = 3;  // record and accesses, groups accessed, cosines and position terms
   chain.shuffles = 5 + steps;
   chain.arithmetic = 60 + steps;
-  return of_warps(terms_rows(args.grouped.group_count, kpool),
+  return of_warps(term_row_count(args.grouped.group_count, kpool),
                   Instructions{195, 51, 7} + steps * Instructions{5, 2, 0}, chain);
 }
 

@@ -121,10 +121,10 @@ std::int64_t weight_terms(const PoolingInputs& inputs) {
   return std::holds_alternative<AccessTerms>(inputs.weights) ? tfidf_terms : 0;
 }
 std::int64_t groups_per_term_row(const PoolingInputs& inputs) {
-  return 32 / role_lanes(narrow(inputs.index_kpool));
+  return groups_per_term_row(narrow(inputs.index_kpool));
 }
 std::int64_t weight_term_rows(const PoolingInputs& inputs) {
-  return terms_rows(inputs.group_count(), narrow(inputs.index_kpool));
+  return term_row_count(inputs.group_count(), narrow(inputs.index_kpool));
 }
 
 std::vector<SumLevel> sum_levels(std::span<const std::int32_t> sum_of_row, std::int64_t sums,

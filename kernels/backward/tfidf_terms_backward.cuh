@@ -10,7 +10,7 @@
 // 0.
 //
 // accesses, groups_accessed [G, m] i32, position_terms [m], cosines, grad_weights, position_rows
-// [G, m], term_rows [terms_rows, 3] f32. A lane has one slot (terms.cuh). A record of 16, 16 m
+// [G, m], term_rows [term_row_count, 3] f32. A lane has one slot (terms.cuh). A record of 16, 16 m
 // bytes and the position terms in per group, 4 m out, and 12 per warp.
 #pragma once
 
